@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.printed.replies import print_answering, print_unreadable
+from flows.commands.printed.replies import cost_of, print_answering, print_unreadable
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
@@ -209,7 +209,8 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         print_imported(console, summary.imported)
     else:
         reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
-        console.print(f"requests    {summary.n_requests:,}: {asked.n_cached:,} stored already, {asked.n_asked:,} sent{reasked}")
+        told = f"{asked.n_cached:,} stored already, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
+        console.print(f"requests    {summary.n_requests:,}: {told}")
     console.print(
         f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")
     )

@@ -15,6 +15,7 @@ from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.preview import forecasts
+from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
@@ -33,7 +34,6 @@ from tasks.ledger.import_replies.importing import check_importable
 from tasks.ledger.ledger import opened
 from tasks.publish.folders import LAYOUT, Published, is_published, publication_folder
 from tasks.publish.identity import asked_otherwise, provenance, publication_id
-from tasks.publish.machine_tables import record_run
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells
@@ -59,7 +59,8 @@ def run_pipeline(
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
     to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
     is asked again.
-    Raises GateBlockedError where a blocking data check failed; the run is recorded all the same.
+    Raises GateBlockedError where a blocking data check failed; the run is recorded all the same, and so is one that ends while
+    it asks.
     """
     started_at = datetime.now(UTC)
     if isinstance(replies, BatchResults):
@@ -77,7 +78,8 @@ def run_pipeline(
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
-        asked = judge_all(run, planned.parts, is_retrying=is_retrying)
+        with recorded_where_it_ends(run, started_at, dataset, planned):
+            asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
     elif asked_before is not None:  # of each checkpoint alone: pairs are of two
@@ -95,13 +97,13 @@ def run_pipeline(
     try:
         published, cells = finish(run)
     except GateBlockedError:
-        _record(run, asked, _row(run, started_at, dataset, asked, "blocked", None))
+        record(run, started_at, dataset, asked, "blocked")
         raise
     _say_what_is_asked_otherwise(run, before, published)
     pairs = boards_in(published.folder)
     n_requests = planned.n_requests if asked_before is None else asked.n_requests
     summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, run.benchmark.judges)
-    _record(run, asked, _row(run, started_at, dataset, asked, summary.outcome, published.publication_id))
+    record(run, started_at, dataset, asked, summary.outcome, published.publication_id)
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
     check_not_stopped()
@@ -153,34 +155,6 @@ def _warn_of_deprecation(run: RunContext, asked: Outcome) -> None:
         warning = None if judge.recorded else deprecation_warning(judge, datetime.now(UTC).date())
         if warning:
             run.reporter.say(warning)
-
-
-def _record(run: RunContext, asked: Outcome, row: Mapping[str, object]) -> None:
-    record_run(run.lake, row)
-    run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
-
-
-def _row(
-    run: RunContext, started_at: datetime, dataset: IngestResult, asked: Outcome, outcome: str, publication_id: str | None
-) -> dict[str, object]:  # fmt: skip
-    return {
-        "started_at": started_at,
-        "finished_at": datetime.now(UTC),
-        "benchmark": run.benchmark.name,
-        "run_date": run.run_date,
-        "publication_id": publication_id,
-        "outcome": outcome,
-        "dataset_id": dataset.dataset_id,
-        "n_samples": dataset.n_samples,
-        "n_samples_ok": dataset.n_ok,
-        "n_requests": asked.n_requests,
-        "n_cached": asked.n_cached,
-        "n_asked": asked.n_asked,
-        "n_input_tokens": asked.n_input_tokens,
-        "n_output_tokens": asked.n_output_tokens,
-        "cost_usd": asked.cost_usd,
-        "code_version": run.ids.code_version,
-    }
 
 
 def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:

@@ -6,7 +6,7 @@ from schemas.tables.field import UTC_TIMESTAMP, Field, count, digest, number, te
 STARTED_AT = Field("started_at", UTC_TIMESTAMP, "When the run started.")
 FINISHED_AT = Field("finished_at", UTC_TIMESTAMP, "When the run finished.")
 PUBLICATION_ID = digest("publication_id", "The publication the run made or found; null where it made none.", null=True)
-OUTCOME = text("outcome", "published, unchanged, or blocked.")
+OUTCOME = text("outcome", "published, unchanged, blocked, or stopped: ended while it asked, by an error or told to.")
 N_REQUESTS = count("n_requests", "Distinct requests of the plan.")
 N_CACHED = count("n_cached", "Requests whose reply was already stored.")
 N_ASKED = count("n_asked", "Attempts sent in this run, retries and re-asks included.")

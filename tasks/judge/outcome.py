@@ -22,6 +22,7 @@ class Outcome:
     n_input_tokens: int = 0  # of the replies that say
     n_output_tokens: int = 0
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
+    n_without_cost: int = 0  # replies that report no tokens, or of a judge without a price
     n_by_status: Counter[str] = field(default_factory=Counter)
     attempts_by_status: Counter[str] = field(default_factory=Counter)  # of those that were answered, or given up
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
@@ -50,6 +51,8 @@ class Outcome:
         self.n_output_tokens += reply.n_output_tokens or 0
         if reply.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
+        else:
+            self.n_without_cost += reply.status == ReplyStatus.ANSWERED
 
     def __add__(self, other: "Outcome") -> "Outcome":
         """Both together."""

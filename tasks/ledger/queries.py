@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pyarrow as pa
-from sqlalchemy import Select, String, bindparam, delete, func, select
+from sqlalchemy import BigInteger, Select, String, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -134,6 +134,10 @@ _UNANSWERED = (
 _N_ATTEMPTS = (
     select(_A.request_key, _A.ask_index, func.count()).where(_A.request_key.in_(_KEYS)).group_by(_A.request_key, _A.ask_index)
 )
+_BOUGHT = select(
+    func.count(_R.request_key.distinct()), func.sum(_R.n_input_tokens), func.sum(_R.n_output_tokens), func.sum(_R.cost_usd)
+).where(_R.request_key.in_(_KEYS), _R.received_at_us >= bindparam("since_us", type_=BigInteger))
+_SENT = select(func.count()).where(_A.request_key.in_(_KEYS), _A.started_at_us >= bindparam("since_us", type_=BigInteger))
 
 NEVER_ENDED = "the process stopped before a reply arrived; the request may have been billed"
 
@@ -180,6 +184,16 @@ def reasks_due(connection: Connection, keys: Sequence[str]) -> list[str]:
 def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int], int]:
     """Attempts recorded, by (request_key, ask_index)."""
     return {(key, ask_index): n for key, ask_index, n in _rows(connection, _N_ATTEMPTS, keys)}
+
+
+def sent_since(connection: Connection, keys: Sequence[str], since_us: int) -> int:
+    """Attempts at these keys that began at this moment or later."""
+    return sum(connection.execute(_SENT, chunk | {"since_us": since_us}).scalar_one() for chunk in _chunks(keys))
+
+
+def bought_since(connection: Connection, keys: Sequence[str], since_us: int) -> list[tuple[Any, ...]]:
+    """Of replies to these keys that came at this moment or later, some keys a row: requests, tokens in and out, USD."""
+    return [tuple(connection.execute(_BOUGHT, chunk | {"since_us": since_us}).one()) for chunk in _chunks(keys)]
 
 
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:

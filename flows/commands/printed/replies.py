@@ -1,4 +1,4 @@
-"""What a run's last lines say of replies: which models gave them, and why some cannot be read.
+"""What a run's last lines say of replies: what they cost, which models gave them, and why some cannot be read.
 
 Why, and what to do, are rubrics/replies/remedies.py's sentences. A rubric of pairs has no such counts in `health`.
 What cannot be read is counted in judgements: checkpoints with the same picture share a reply.
@@ -13,14 +13,24 @@ import polars as pl
 from rich.text import Text
 
 from flows.observability.redaction import redacted
-from flows.observability.terminal import Console, one_line
+from flows.observability.terminal import Console, format_usd, one_line
 from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.published import HEALTH
+from tasks.judge.outcome import Outcome
 
 _DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)", re.ASCII)
 """Behind a model's name, as providers write it: -2025-04-14, @20250514, -0613, -05-06."""
+
+
+def cost_of(asked: Outcome) -> str:
+    """What the run's own requests cost; those of which it is not known are counted."""
+    if not asked.n_asked:
+        return ""
+    known = "" if asked.cost_usd is None else f"; {format_usd(asked.cost_usd)}"
+    of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""
+    return f"{known}{' and ' if known and of else '; ' if of else ''}{of}"
 
 
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:

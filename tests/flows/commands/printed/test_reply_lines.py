@@ -6,9 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.commands.printed.replies import _advice, print_answering, print_unreadable
+from flows.commands.printed.replies import _advice, cost_of, print_answering, print_unreadable
 from flows.observability.terminal import result_console
 from schemas.benchmark.judges import Judge
+from tasks.judge.outcome import Outcome
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import World, write_benchmark
 from tests.support.provider import Play, Provider, completion
@@ -56,6 +57,24 @@ def test_the_commonest_reasons_have_a_line_each(
         write_health(tmp_path, "n_without_score", rows)
     print_unreadable(result_console(), tmp_path, judges)
     begin_so(capsys.readouterr().out.splitlines(), "unreadable  ", told)
+
+
+COSTS = {
+    "nothing was asked": (Outcome(n_cached=5), ""),
+    "all are known": (Outcome(n_asked=5, cost_usd=0.25), "; $0.25"),
+    "some are": (
+        Outcome(n_asked=5, cost_usd=0.25, n_without_cost=2),
+        "; $0.25 and 2 replies of unknown cost (no tokens reported, or no price)",
+    ),
+    "none is": (Outcome(n_asked=1_000, n_without_cost=999), "; 999 replies of unknown cost (no tokens reported, or no price)"),
+    "for nothing": (Outcome(n_asked=5, cost_usd=0.0), "; $0"),
+    "nothing came back": (Outcome(n_asked=5), ""),
+}
+
+
+@pytest.mark.parametrize(("asked", "told"), COSTS.values(), ids=COSTS.keys())
+def test_what_a_run_cost_is_said_and_what_is_not_known_of_it(asked: Outcome, told: str) -> None:
+    assert cost_of(asked) == told
 
 
 DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])

@@ -1,0 +1,78 @@
+"""A run's row in `runs`: of one that published or was blocked, and of one that ended while it asked. No writing of files."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from flows.run.context import RunContext
+from flows.run.judging import asked_parts
+from schemas.errors import SalonError, StoreError
+from schemas.records import Plan
+from schemas.tables.stored import REQUESTS
+from tasks.ingest.samples import IngestResult
+from tasks.judge.outcome import Outcome
+from tasks.ledger.ledger import opened
+from tasks.ledger.queries import bought_since, sent_since
+from tasks.publish.machine_tables import record_run
+
+
+def record(
+    run: RunContext, started_at: datetime, dataset: IngestResult, asked: Outcome, outcome: str, publication_id: str | None = None
+) -> None:  # fmt: skip
+    """Append the run's row, and let its reporter know it."""
+    row = {
+        "started_at": started_at,
+        "finished_at": datetime.now(UTC),
+        "benchmark": run.benchmark.name,
+        "run_date": run.run_date,
+        "publication_id": publication_id,
+        "outcome": outcome,
+        "dataset_id": dataset.dataset_id,
+        "n_samples": dataset.n_samples,
+        "n_samples_ok": dataset.n_ok,
+        "n_requests": asked.n_requests,
+        "n_cached": asked.n_cached,
+        "n_asked": asked.n_asked,
+        "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
+        "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
+        "cost_usd": asked.cost_usd,
+        "code_version": run.ids.code_version,
+    }
+    record_run(run.lake, row)
+    run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
+
+
+@contextmanager
+def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: IngestResult, planned: Plan) -> Iterator[None]:
+    """While judges are asked: a run that ends here, by an error or told to stop, has its row, `stopped`, with what it bought.
+
+    That is counted from the ledger: outcomes of shards under way, and of other processes, never come back.
+    """
+    try:
+        yield
+    except StoreError:  # who keeps the replies is away: they are not counted
+        raise
+    except BaseException:
+        with suppress(SalonError):  # what ended the run is told, not this
+            asked = _bought(run, started_at, planned)
+            if asked.n_asked:
+                record(run, started_at, dataset, asked, "stopped")
+        raise
+
+
+def _bought(run: RunContext, since: datetime, planned: Plan) -> Outcome:
+    """What the ledger holds of the plan's requests, and how much of it came since a moment."""
+    since_us, found = round(since.timestamp() * 1e6), Outcome(n_requests=planned.n_requests)
+    with opened(run.ledger_url) as ledger:
+        for part in asked_parts(run, planned.parts):
+            keys = run.lake.read_part(REQUESTS, planned.plan_id, part.index, ["request_key"])["request_key"].to_list()
+            found.n_asked += ledger.read(partial(sent_since, keys=keys, since_us=since_us))
+            n_new = 0
+            for n, n_input, n_output, cost_usd in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
+                n_new += n
+                found.n_input_tokens += int(n_input or 0)
+                found.n_output_tokens += int(n_output or 0)
+                found.cost_usd = found.cost_usd if cost_usd is None else (found.cost_usd or 0.0) + cost_usd
+            found.n_cached += max(0, len(ledger.known(keys)) - n_new)
+    return found

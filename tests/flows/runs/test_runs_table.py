@@ -1,0 +1,40 @@
+"""The rows of `runs`: what every run bought stands in one, also of a run that ended while it asked. Their sum is the bill."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import runs
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+REPLY = Play(body=completion("Reasoning: plain.\nScore: 3"))
+USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it
+REFUSED, UNREACHABLE = Play(status=401, body=b'{"error": {"message": "no such key"}}'), Play(reset=True)
+
+
+@pytest.mark.parametrize(
+    "end", [pytest.param(REFUSED, id="key refused"), pytest.param(UNREACHABLE, id="unreachable", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("runner", ["local", pytest.param("processes", marks=pytest.mark.slow)])
+def test_what_was_bought_before_the_end_has_its_row(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch, end: Play, runner: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url, limits="deadline_s = 5")
+    provider.script.extend([REPLY] * 10)
+    provider.then = end
+    assert salon("run", file, "--runner", runner).code == 3
+    provider.then = REPLY
+    assert salon("run", file, "--runner", runner).code == 0
+    assert salon("run", file, "--runner", runner).code == 0
+    rows = runs(Lake(tmp_path / "lake"))
+    assert rows["outcome"].to_list() == ["stopped", "published", "unchanged"]
+    assert rows["publication_id"].is_null().to_list() == [True, False, False]
+    assert rows["cost_usd"].fill_null(0).to_list() == pytest.approx([10 * USD, (N_SAMPLES - 10) * USD, 0])
+    assert rows["n_cached"].to_list() == [0, 10, N_SAMPLES]
+    assert rows["n_asked"][0] > 10, "the attempt that ended it too"
