@@ -6,8 +6,8 @@ than was reserved for it.
 """
 
 import asyncio
+import contextlib
 import threading
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -37,8 +37,28 @@ class ProcessShare:
     n_reserved: int = 0
     n_wanted: int = 0  # by all who wait
     n_users: int = 0
-    leasing: Future[None] | None = None  # while one of them asks the ledger
+    waiting: "list[asyncio.Future[None]] | None" = None  # for the one who asks the ledger; None: nobody does
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def wait_for_lease(self) -> "asyncio.Future[None] | None":
+        """What to wait for while another one asks the ledger; None: the caller is to ask. To be called with the lock held."""
+        if self.waiting is None:
+            self.waiting = []
+            return None
+        asked = asyncio.get_running_loop().create_future()
+        self.waiting.append(asked)
+        return asked
+
+    def end_lease(self) -> None:
+        """Nobody asks any more: wake all who waited, those of a loop by one call. Futures of threads would be a call each."""
+        with self.lock:
+            waiting, self.waiting = self.waiting or [], None
+        by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        for asked in waiting:
+            by_loop.setdefault(asked.get_loop(), []).append(asked)
+        for loop, of_loop in by_loop.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_wake, of_loop)
 
 
 _SHARES: dict[tuple[Process, str], ProcessShare] = {}
@@ -73,13 +93,12 @@ class SharedCounter:
                     share.n_reserved += n
                     self._n_reserved += n
                     return True
-                is_mine = share.leasing is None
-                leasing = share.leasing = share.leasing or Future()
+                asked = share.wait_for_lease()
                 is_idle = share.n_reserved == 0  # as it is when the ledger is asked: what comes back meanwhile changes the sum
                 share.n_wanted += n
             try:
-                if not is_mine:  # polled for, hundreds who wait would take the core from whoever leases
-                    await asyncio.shield(asyncio.wrap_future(leasing))
+                if asked is not None:  # polled for, hundreds who wait would take the core from whoever leases
+                    await asked
                 elif not await self._lease(n):
                     with share.lock:
                         if is_idle and share.n_reserved == 0 and share.n_free < n:
@@ -88,10 +107,8 @@ class SharedCounter:
             finally:
                 with share.lock:
                     share.n_wanted -= n
-                    if is_mine:
-                        share.leasing = None
-                if is_mine:
-                    leasing.set_result(None)
+                if asked is None:
+                    share.end_lease()
         return False
 
     def put_back(self, n_reserved: int, n_used: int) -> None:
@@ -132,6 +149,12 @@ class SharedCounter:
         with share.lock:
             share.n_free += n_leased
         return n_leased > 0
+
+
+def _wake(waiting: "list[asyncio.Future[None]]") -> None:
+    for asked in waiting:
+        if not asked.done():  # a cancelled caller
+            asked.set_result(None)
 
 
 def leased(connection: Connection, counter_id: str) -> int:

@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import Context
 from pathlib import Path
+from typing import TypeVarTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +16,8 @@ from schemas.errors import InputError
 from tasks.judge.budget.budget import Attempts, Budget, check_max_usd, leased_usd
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import BLOCKS, ProcessShare
+
+_Given = TypeVarTuple("_Given")
 
 
 @pytest.fixture
@@ -98,6 +102,37 @@ def test_hundreds_who_wait_for_an_attempt_get_theirs_by_a_few_commits(ledger: Le
         return n_commits
 
     assert asyncio.run(run()) <= 3  # 32 by blocks
+
+
+class _Called(asyncio.SelectorEventLoop):
+    """A loop that counts how often it is called from outside."""
+
+    n_called = 0
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*_Given], object], *args: *_Given, context: Context | None = None
+    ) -> asyncio.Handle:
+        self.n_called += 1
+        return super().call_soon_threadsafe(callback, *args, context=context)
+
+
+def test_hundreds_who_wait_for_one_lease_are_woken_together_but_for_those_who_left(ledger: Ledger, run_id: str) -> None:
+    async def run() -> int:
+        attempts, stopping, loop = Attempts(ledger, run_id, 20_000), asyncio.Event(), asyncio.get_running_loop()
+        assert isinstance(loop, _Called)
+        waiting = [asyncio.create_task(attempts.take(stopping)) for _ in range(500)]
+        await asyncio.sleep(0)
+        for left in waiting[100:200]:
+            left.cancel()
+        given = await asyncio.gather(*waiting, return_exceptions=True)
+        assert given[:100] + given[200:] == [True] * 400
+        assert all(isinstance(one, asyncio.CancelledError) for one in given[100:200])
+        n_called = loop.n_called
+        await attempts.close()
+        return n_called
+
+    with asyncio.Runner(loop_factory=_Called) as runner:
+        assert runner.run(run()) < 10  # one for each of 500 before
 
 
 def test_the_last_money_is_waited_for_while_attempts_under_way_may_give_some_back(ledger: Ledger, run_id: str) -> None:
