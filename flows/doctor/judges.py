@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -112,10 +112,10 @@ def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[Planne
 
 def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding]:
     requests = run.lake.read_part(REQUESTS, run.ids.plan_id, part.index)
-    row, shown = requests.row(0, named=True), part_pictures(run, part, requests)
-    pictures = [shown(digest) for digest in digests_of(row["messages_json"])]
-    deadline_s = min(DEADLINE_S, run.benchmark.limits.deadline_s)
-    endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], pictures))
+    row, deadline_s = requests.row(0, named=True), min(DEADLINE_S, run.benchmark.limits.deadline_s)
+    with closing(part_pictures(run, part, requests)) as shown:
+        pictures = [shown(digest) for digest in digests_of(row["messages_json"])]
+        endpoint, answer = asyncio.run(_answer(judge, deadline_s, row["parameters_json"], row["messages_json"], pictures))
     asked = f"{judge.id} at {endpoint}"
     read = reading_of(run.rubrics[part.rubric_id], row["variant"], row["facts_json"], answer)
     if read is not None:

@@ -20,11 +20,12 @@ from schemas.records import PlannedPart
 from tasks.context import StageContext
 from tasks.judge.pictures import UnreadablePictureError, digests_of, fitted_px, shrunk, size_px_of
 from tasks.judge.provider.exchange import RequestPicture
+from tasks.lake.plain_values import PlainValues
 
 ROWS_AT_ONCE = 8
-"""Pictures read at a time."""
+"""Pictures that Arrow reads at a time, of parts not laid out as ours are now."""
 HELD_BYTES = 12 * 1024 * 1024
-"""Kept of what was read last: requests come nearly in the order of the samples; for one that is late a row group is read anew."""
+"""Kept of what it read last: requests come nearly in the order of the samples; for one that is late a row group is read anew."""
 READ_BYTES = 1024 * 1024
 """Read from the file at a time. With Arrow's `pre_buffer` a row group's pictures would be read, and held, as a whole."""
 _ABOUT = ["image_sha256", "image_format", "width_px", "height_px"]
@@ -52,6 +53,7 @@ class PartPictures:
         self._most_held_bytes = held_bytes
         self._lock = threading.Lock()
         self._file = pq.ParquetFile(path, buffer_size=READ_BYTES, pre_buffer=False)
+        self._values = PlainValues(path, self._file, "image.bytes")
         self._batches: OrderedDict[tuple[int, int], pa.BinaryArray] = OrderedDict()
         self._n_held_bytes = 0
         self._cursor: tuple[int, Iterator[tuple[int, pa.RecordBatch]]] = (-1, iter(()))
@@ -98,6 +100,7 @@ class PartPictures:
         self._batches.clear()
         self._cursor = (-1, iter(()))
         self._file.close()
+        self._values.close()
         pa.default_memory_pool().release_unused()
 
     def _shrink(self, read: Callable[[], bytes | memoryview], max_side_px: int, image_sha256: str) -> bytes:
@@ -111,11 +114,11 @@ class PartPictures:
             ) from error
 
     def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
-        """A picture's bytes where they stand in Arrow's memory."""
-        number, place = divmod(row, ROWS_AT_ONCE)
+        """A picture's bytes as they stand in the file; those of an older part where they stand in Arrow's memory."""
         try:
-            with self._lock:
-                content = self._batch(group, number)[place].as_buffer()
+            content = self._values.read(group, row)
+            if content is None:
+                content = self._by_arrow(group, row)
         except (OSError, pa.ArrowException) as error:
             raise self._corrupt(f"cannot be read: {error}") from error
         if content is None:
@@ -123,6 +126,11 @@ class PartPictures:
         if hashlib.sha256(content).hexdigest() != image_sha256:
             raise self._corrupt(f"holds other bytes than those of the picture {image_sha256[:12]}")
         return memoryview(content)
+
+    def _by_arrow(self, group: int, row: int) -> pa.Buffer | None:
+        number, place = divmod(row, ROWS_AT_ONCE)
+        with self._lock:
+            return self._batch(group, number)[place].as_buffer()
 
     def _batch(self, group: int, number: int) -> pa.BinaryArray:
         """From what is held, else read on from where the last one ended, or from the row group's beginning."""

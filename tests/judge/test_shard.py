@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import orjson
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -123,26 +121,6 @@ def test_a_picture_that_only_its_header_showed_to_be_clean_stops_the_run_when_it
     with pytest.raises(CorruptLakeError, match=r'cannot be decoded to be made smaller: .*decode = "full"'):
         ask_shard(lake, plan_part(samples, rubric, small)[1], rubric, small, url, LIMITS)
     assert provider.n == 0
-
-
-@pytest.mark.parametrize("is_old", [False, True], ids=["as written now", "a row group's pictures in one page, as once written"])
-def test_pictures_are_read_whichever_way_their_part_was_written_and_now_a_few_at_a_time(stored: Stored, is_old: bool) -> None:
-    contents = [bytes([index]) * 150_000 for index in range(80)]
-    images = [{"bytes": content, "path": f"{index}.png"} for index, content in enumerate(contents)]
-    digests = [sha256(content).hexdigest() for content in contents]
-    lake, dataset_id = stored.store(stored.samples(80, image=images, image_sha256=digests))
-    path = lake.part(SAMPLES, dataset_id, 0)
-    if is_old:
-        options = {"image.bytes": "none", "image.path": "none"}
-        pq.write_table(pq.read_table(path), path, row_group_size=64, compression=options, use_dictionary=["image.path"])
-    pictures = PartPictures(path)
-    n_before = pa.total_allocated_bytes()
-    assert bytes(pictures(digests[1]).read()) == contents[1]
-    n_held = pa.total_allocated_bytes() - n_before
-    assert [bytes(pictures(digest).read()) for digest in digests] == contents
-    assert bytes(pictures(digests[3]).read()) == contents[3]  # a retry, long after
-    pictures.close()
-    assert is_old or n_held < 5_000_000  # of a row group of 9.6 MB
 
 
 @pytest.mark.parametrize(("max_side_px", "shown_px"), [(None, (80, 40)), (64, (64, 32)), (100, (80, 40))])
