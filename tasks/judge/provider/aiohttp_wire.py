@@ -16,6 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from yarl import URL
 
+from tasks.judge.provider.aiohttp_post import posted
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Payload
 from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
@@ -29,11 +30,14 @@ class AiohttpWire:
         self._headers, self._n_connections = dict(headers), n_connections
         self._is_encrypted, self._proxy = urlsplit(base_url).scheme == "https", _proxy(base_url)
         self._turn = asyncio.Lock()
-        self._session: aiohttp.ClientSession | None = None
+        self._open: tuple[aiohttp.ClientSession, aiohttp.BaseConnector] | None = None
+        self._requests: dict[str, aiohttp.ClientRequest] = {}
 
     async def post(self, url: str, payload: Payload) -> Response:
         """Send a body; the whole response."""
-        return await self.send("POST", url, payload)
+        session, connector = self._open or self._opened()
+        request = self._requests.get(url) or self._request(session, url)
+        return await posted(connector, request, payload, session.timeout, self._turn)
 
     async def get(self, url: str) -> Response:
         """Ask for what stands at an address; the whole response."""
@@ -54,7 +58,7 @@ class AiohttpWire:
         self, url: str, method: str = "GET", payload: Payload | None = None, headers: Mapping[str, str] = MappingProxyType({})
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to a call, its body still to be read."""
-        session = self._session or self._opened()
+        session, _ = self._open or self._opened()
         sent = session.request(
             method,
             URL(url, encoded=True),
@@ -69,19 +73,27 @@ class AiohttpWire:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        if self._open is not None:
+            await self._open[0].close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _opened(self) -> tuple[aiohttp.ClientSession, aiohttp.BaseConnector]:
         """In the loop that sends. The environment's proxies are ours to find: aiohttp would read ~/.netrc with them."""
-        context = _trusted() if self._is_encrypted else True
-        self._session = aiohttp.ClientSession(
-            connector=_Connector(limit=self._n_connections, ssl=context),
+        connector = _Connector(limit=self._n_connections, ssl=_trusted() if self._is_encrypted else True)
+        session = aiohttp.ClientSession(
+            connector=connector,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
-        return self._session
+        self._open = session, connector
+        return self._open
+
+    def _request(self, session: aiohttp.ClientSession, url: str) -> aiohttp.ClientRequest:
+        """What all bodies that go to an address have in common."""
+        proxy, loop = None if self._proxy is None else URL(self._proxy), asyncio.get_running_loop()
+        where = URL(url, encoded=True)
+        request = aiohttp.ClientRequest("POST", where, headers=self._headers, proxy=proxy, loop=loop, session=session)
+        return self._requests.setdefault(url, request)
 
 
 class _Connector(aiohttp.TCPConnector):
