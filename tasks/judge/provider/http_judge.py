@@ -48,6 +48,7 @@ class HttpJudge(ABC):
         self._secrets = Secrets(self._key, self._base_url)
         self._deadline_s = deadline_s
         self._wire = self._make_wire(_HEADERS | self._headers(), concurrency)
+        self._asked_at = self._address(self._path())
 
     @staticmethod
     @abstractmethod
@@ -108,16 +109,23 @@ class HttpJudge(ABC):
         """Send one body and wait, at most the deadline, for the whole reply."""
         from aiohttp import ClientError
 
-        started, begun = time.perf_counter(), _noted(payload)
+        started, is_begun, told = time.perf_counter(), False, payload.on_start
+
+        def on_start() -> None:
+            nonlocal is_begun
+            is_begun = True
+            told()
+
+        payload.on_start = on_start  # before that a connection is still being made
         try:
             async with asyncio.timeout(self._deadline_s):
-                status_code, said, body = await self._wire.post(self._address(self._path()), payload)
+                status_code, said, body = await self._wire.post(self._asked_at, payload)
                 answer = self._read(status_code, said, self._secrets.out_of_bytes(body))
         except ClientError as error:
-            answer = no_response(error, is_begun=begun.is_set())
+            answer = no_response(error, is_begun=is_begun)
         except TimeoutError:
             answer = Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {self._deadline_s:g} s; it may have been billed")
-            if not begun.is_set():
+            if not is_begun:
                 answer = Answer(ReplyStatus.UNREACHABLE, f"no connection within {self._deadline_s:g} s", is_sent=False)
         except RefusedReplyError as error:
             answer = Answer(ReplyStatus.BAD_RESPONSE, str(error))
@@ -137,15 +145,3 @@ class HttpJudge(ABC):
     async def close(self) -> None:
         """Close the connections."""
         await self._wire.close()
-
-
-def _noted(payload: Payload) -> asyncio.Event:
-    """An event that is set when the payload is being sent: before that a connection is still being made."""
-    begun, told = asyncio.Event(), payload.on_start
-
-    def on_start() -> None:
-        begun.set()
-        told()
-
-    payload.on_start = on_start
-    return begun
