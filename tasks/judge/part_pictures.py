@@ -116,9 +116,10 @@ class PartPictures:
     def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
         """A picture's bytes as they stand in the file; those of an older part where they stand in Arrow's memory."""
         try:
-            content = self._values.read(group, row)
-            if content is None:
-                content = self._by_arrow(group, row)
+            placed = self._values.read(group, row)
+            if placed is not None and hashlib.sha256(placed).hexdigest() == image_sha256:
+                return memoryview(placed)
+            content = self._by_arrow(group, row)  # it has the last word on what stands there
         except (OSError, pa.ArrowException) as error:
             raise self._corrupt(f"cannot be read: {error}") from error
         if content is None:

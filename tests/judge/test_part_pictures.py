@@ -122,6 +122,6 @@ def test_a_part_that_was_cut_while_it_was_read_is_told(part: Callable[..., Path]
     pictures(DIGESTS[0]).read()
     with path.open("r+b") as file:
         file.truncate(N_BYTES)
-    with pytest.raises(CorruptLakeError, match="holds other bytes than those of the picture"):
+    with pytest.raises(CorruptLakeError, match="cannot be read"):
         pictures(DIGESTS[1]).read()
     pictures.close()
