@@ -16,7 +16,8 @@ class RunIds:
 
     The dataset, the plan over it, the snapshot of the plan's replies, the reading of the snapshot into scores, and the code's
     version, from which alone a publication follows; the publication itself; and `run_id`, the one name that is drawn: of the
-    process that asks and spends.
+    process that asks and spends. `budget_id` names the money that several runs share, as all starts at one night do; else it is
+    the run's own.
     """
 
     dataset_id: str = ""
@@ -26,3 +27,9 @@ class RunIds:
     code_version: str = ""
     publication_id: str = ""
     run_id: str = ""
+    budget_id: str = ""
+
+    @property
+    def spends_from(self) -> str:
+        """What `max_usd` is counted under."""
+        return self.budget_id or self.run_id

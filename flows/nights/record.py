@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
@@ -43,6 +44,11 @@ class NightNote:
 
 
 _NAMES = {field.name for field in fields(NightNote)}
+
+
+def night_budget(benchmark: str, run_date: date) -> str:
+    """What a night's money is counted under: all its starts and tries share `max_usd`."""
+    return sha256(f"night {run_date.isoformat()} of {benchmark}".encode()).hexdigest()
 
 
 def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from flows.nights.drift import write_drift
-from flows.nights.record import Night, note_night
+from flows.nights.record import Night, night_budget, note_night
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
@@ -26,6 +26,7 @@ from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.folders import BatchResults
+from tasks.judge.budget.budget import leased_usd
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
@@ -72,7 +73,7 @@ def run_pipeline(
     _say_what_is_not_read(run, dataset)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     planned = stages.plan(run)
-    run = run.having(plan_id=planned.plan_id)
+    run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.benchmark.name, run.run_date) if night else "")
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
         if night:
@@ -134,7 +135,14 @@ def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None
     if not asked.is_spent:
         return
     max_usd, then = run.benchmark.limits.max_usd, "cells without enough replies are blocked; run again with more"
-    if asked.is_out_of_reach:
+    with opened(run.ledger_url) as ledger:
+        spent_usd = leased_usd(ledger, run.ids.budget_id) if run.ids.budget_id else 0.0
+    if asked.is_out_of_reach and spent_usd:
+        run.reporter.say(
+            f"max_usd = {max_usd:g} of this night is reached: earlier starts took {format_usd(spent_usd)} of it, one request may "
+            f"cost up to ${asked.refused_usd:.4g}, and {asked.n_left:,} have no reply. Nothing was sent, and {then}"
+        )
+    elif asked.is_out_of_reach:
         with opened(run.ledger_url) as ledger:
             left = [row.forecast for row in forecasts(RunContext.of(run.stage), planned, ledger) if row.forecast.n_to_ask]
         all_usd = format_usd(total_usd(one.worst_usd for one in left))

@@ -148,13 +148,16 @@ class AdmissionControl:
 
 @asynccontextmanager
 async def open_admission(
-    ledger: Ledger, session: Session, rubric: Rubric, limits: Limits, run_id: str
+    ledger: Ledger, session: Session, rubric: Rubric, limits: Limits, run_id: str, budget_id: str | None = None
 ) -> AsyncIterator[AdmissionControl]:
-    """The admission control of one shard; afterwards unspent money is given back and what replies showed is remembered."""
+    """The admission control of one shard; afterwards unspent money is given back and what replies showed is remembered.
+
+    `budget_id`: under which `max_usd` is counted, where others spend from it too; default: the run's own.
+    """
     judge = session.provider.judge
     about = (rubric.id, rubric.version, judge.id)
     costs = Costs(judge, rubric.n_output_tokens_expected, load_observed(ledger).get(about))
-    budget = Budget(ledger, run_id, limits.max_usd) if limits.max_usd is not None else None
+    budget = Budget(ledger, budget_id or run_id, limits.max_usd) if limits.max_usd is not None else None
     attempts = Attempts(ledger, run_id, limits.attempts_per_run) if limits.attempts_per_run is not None else None
     try:
         yield AdmissionControl(

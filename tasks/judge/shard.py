@@ -37,7 +37,7 @@ class JudgeShard:
 
 
 def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event | None = None) -> Outcome:
-    """Ask what the ledger lacks of a part's requests. Shards with one `context.ids.run_id` share `limits.max_usd`.
+    """Ask what the ledger lacks of a part's requests. Shards with one `context.ids.spends_from` share `limits.max_usd`.
 
     When `stop` is set, replies under way are stored and it returns. Raises MissingKeyError, ProviderError, StoreError.
     """
@@ -75,7 +75,7 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
                 first_replies=first,
             )
             try:
-                async with open_admission(ledger, session, rubric, shard.limits, ids.run_id) as admission:
+                async with open_admission(ledger, session, rubric, shard.limits, ids.run_id, ids.spends_from) as admission:
                     return await judge_requests(asked, admission, stopping)
             finally:
                 if watcher is not None:

@@ -1,0 +1,49 @@
+"""A night's money: `max_usd` is the night's, however often it is started; the next night has its own."""
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it
+MAX_USD = "0.03"
+PARAMETERS = "parameters = { max_tokens = 600 }"  # the worst case of a request is some four replies
+
+
+def test_starts_of_one_night_share_its_money_and_more_goes_on(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    for made in (tmp_path / "made").rglob("*"):
+        os.utime(made, (time.time() - 7 * 86_400,) * 2)
+    file = write_benchmark(tmp_path, provider.url, judge=PARAMETERS)
+    before, tonight = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (3, 2))
+
+    def started(night: str, max_usd: str) -> Said:
+        said = salon("nightly", file, "--run-date", night, "--max-usd", max_usd)
+        assert provider.n * USD <= n_nights * float(MAX_USD)
+        return said
+
+    n_nights = 1
+    first = started(before, MAX_USD)
+    assert (first.code, "is reached" in first.err) == (1, True)
+    n_first = provider.n
+    assert 0 < n_first < N_SAMPLES
+    again = started(before, MAX_USD)
+    assert provider.n == n_first, "the night's money is spent"
+    assert "of this night is reached: earlier starts took $0.0" in " ".join(again.err.split())
+
+    n_nights = 2
+    started(tonight, MAX_USD)
+    assert n_first < provider.n < N_SAMPLES, "another night has its own"
+    assert salon("nightly", file, "--run-date", before, "--max-usd", "1").code == 0
+    assert provider.n == N_SAMPLES
