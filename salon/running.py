@@ -73,6 +73,16 @@ class FoundCheckpoint:
 
 
 @dataclass(frozen=True)
+class CategorySize:
+    """How many prompts of a category a judge is asked about by a rubric, by any checkpoint; `__unnamed__`: those without one."""
+
+    rubric_id: str
+    judge_model: str
+    category: str
+    n_prompts: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """A run that has not happened: requests, US dollars, minutes; what is not known is None. Printed, it is the table.
 
@@ -80,6 +90,7 @@ class Plan:
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
     rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `notes`: what of the
     sources is not read, and what else to know of them. `checkpoints`: all that were found, in the order of the trend.
+    `categories`: the prompts of each under each rubric and judge, the smallest first.
     """
 
     benchmark: str
@@ -103,6 +114,7 @@ class Plan:
     n_of_exam: int = 0
     notes: tuple[str, ...] = ()
     checkpoints: tuple[FoundCheckpoint, ...] = ()
+    categories: tuple[CategorySize, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -120,6 +132,7 @@ def plan(file: str | Path, *options: str) -> Plan:
     levers, checkpoints = [Lever(**row) for row in told["levers"]], [FoundCheckpoint(**row) for row in told["checkpoints"]]
     listed: dict[str, list[Any]] = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "checkpoints": checkpoints}
     listed |= {name: told[name] for name in ("warnings", "notes")}
+    listed["categories"] = [CategorySize(**row) for row in told["categories"]]
     return Plan(**told | {name: tuple(rows) for name, rows in listed.items()})
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import Reporter
 from flows.run import stages
+from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
 from flows.run.found import Found, found_in
 from rubrics.model import Rubric
@@ -84,6 +85,7 @@ class Preview:
     looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
     found: Found = field(default_factory=Found)
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
+    asked: Asked = field(default_factory=Asked)
 
     @property
     def notes(self) -> list[str]:
@@ -147,8 +149,9 @@ def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, an
     looks = run.benchmark.statistics.stopping.looks
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
     return Preview(
-        run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, found_in(run), n_of_exam
-    )
+        run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, found_in(run), n_of_exam,
+        asked_in(run),
+    )  # fmt: skip
 
 
 def _check_baseline(file: Path, run: StageContext) -> None:

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.printed.plan_warnings import plan_warnings
 from flows.commands.printed.samples import print_samples
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd
@@ -86,6 +87,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "levers": [asdict(lever) for lever in _levers(preview)], "rejected": dict(preview.rejected),
         "warnings": plan_warnings(preview), "notes": preview.notes,
         "checkpoints": [asdict(one) for one in preview.found.checkpoints],
+        "categories": [asdict(one) for one in preview.asked.sizes],
         "text": drawn.getvalue(),
     }  # fmt: skip
 
@@ -168,34 +170,6 @@ def _print_levers(console: Console, preview: "Preview") -> None:
 
 def _told(one: PricedLever) -> str:
     return f"{_LEVER_SAID[one.lever]}: {one.saved_share:.0%} less"
-
-
-def plan_warnings(preview: "Preview") -> list[str]:
-    """What could surprise: a budget that is too small, a price that is not known, thinking that nobody has counted yet."""
-    sentences: list[str] = []
-    asked = [row for row in preview.rubrics if row.n_to_ask]
-    max_usd, expected = preview.limits.max_usd, preview.expected_usd
-    worst = total_usd(row.forecast.worst_usd for row in asked)
-    if max_usd is not None and expected is None:
-        sentences.append("limits.max_usd cannot be kept without a price; a run would stop before anything is sent")
-    elif max_usd is not None and expected is not None and max_usd < expected:
-        sentences.append(
-            f"limits.max_usd = {max_usd:g} is below the {format_usd(expected)} expected: "
-            f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
-        )
-    elif max_usd is not None and worst is not None and max_usd < worst:
-        sentences.append(
-            f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
-            "at most: where replies are long, the run stops before its end"
-        )
-    thinking = {row.judge.id for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
-    unknown = {row.judge.id for row in asked if not row.forecast.observed.n_replies} & thinking
-    sentences += [
-        f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
-        "until replies are stored"
-        for model in sorted(unknown)
-    ]
-    return sentences
 
 
 def _price(price: ModelPrice) -> str:

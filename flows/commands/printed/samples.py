@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from flows.commands.printed.asked import print_categories
 from flows.observability.terminal import Console, name_of
 from schemas.records import UNNAMED
 from schemas.statuses.rows import SampleStatus
@@ -16,8 +17,9 @@ N_CHECKPOINTS = 10
 
 
 def print_samples(console: Console, preview: "Preview") -> None:
-    """The checkpoints that were found, the rows nobody is asked about, and the notes."""
+    """The checkpoints and categories that were found, the rows nobody is asked about, and the notes."""
     _print_checkpoints(console, preview)
+    print_categories(console, preview)
     _print_unusable(console, preview)
     for note in preview.notes:
         console.print(name_of(f"note        {note}", "yellow"))
