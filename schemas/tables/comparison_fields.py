@@ -111,6 +111,7 @@ N_CATEGORIES = count(
     "n_categories", "Categories of the total, each of which weighs the same; null where it has fewer than two.", null=True
 )
 N_PROMPTS_FEWEST = count("n_prompts_smallest_category", "Prompts with a score in the smallest of them.", null=True)
+SMALLEST_CATEGORY = text("smallest_category", "The smallest of them; the first by name of several.", null=True)
 N_PROMPTS_MOST = count("n_prompts_largest_category", "Prompts with a score in the largest of them.", null=True)
 N_PROMPTS_NEEDED = count("n_prompts_needed", "Shared prompts a comparison needs in each category.")
 SHARED_ESTIMATE = number("shared_estimate", "The mean over the shared prompts alone; null where there is no rank.")

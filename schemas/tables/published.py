@@ -55,11 +55,13 @@ STANDINGS = Table(
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
         f.CELL_CATEGORY, c.IS_HEADLINE, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH, c.N_RANKED, f.ESTIMATE,
         f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.N_PROMPTS,
-        c.N_CATEGORIES, c.N_PROMPTS_FEWEST, c.N_PROMPTS_MOST, c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED, c.SHARED_ESTIMATE,
+        c.N_CATEGORIES, c.N_PROMPTS_FEWEST, c.SMALLEST_CATEGORY, c.N_PROMPTS_MOST, c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED,
+        c.SHARED_ESTIMATE,
         c.IS_REORDERED, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.COVERAGE, f.COVERAGE_FLOOR, c.FAILS_MORE,
         c.PREDECESSOR, *c.TO_PREDECESSOR, c.BASELINE, *c.TO_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
+    later=("smallest_category",),
 )  # fmt: skip
 """Who is better, and how sure that is: one row for each checkpoint in each ranking. What is shown of ranks is these rows."""
 

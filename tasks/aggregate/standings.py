@@ -79,11 +79,14 @@ def _ranking(
 
 def _weights(one: Contestant, place: str, expected: frozenset[str]) -> Row:
     """How many categories its total weighs the same, and how many prompts they bring; nothing where it is of one alone."""
-    n_prompts = [part.n_prompts for name in strata_names(one, place, expected) if (part := one.part(name))]
+    n_prompts = {name: part.n_prompts for name in strata_names(one, place, expected) if (part := one.part(name))}
     if place != Total.MACRO or len(n_prompts) < 2:
         return {}
-    fewest, most = min(n_prompts), max(n_prompts)
-    return {"n_categories": len(n_prompts), "n_prompts_smallest_category": fewest, "n_prompts_largest_category": most}
+    fewest, smallest = min((n, name) for name, n in n_prompts.items())
+    return {
+        "n_categories": len(n_prompts), "n_prompts_smallest_category": fewest, "smallest_category": smallest,
+        "n_prompts_largest_category": max(n_prompts.values()),
+    }  # fmt: skip
 
 
 def _state(cell: Row, statistics: Statistics) -> tuple[StandingState, str] | None:

@@ -143,3 +143,19 @@ def test_the_answer_is_given_where_the_checkpoint_before_the_newest_could_not_be
     tables = all_tables(rows, make_rubric({None: ("q",)}), **how)
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
     assert said[:2] == ["2 is the best of 2, on 30 shared prompts.", f"2 was not compared with 1: {reason}."]
+
+
+def test_the_smallest_category_of_a_total_is_named(make_rubric, all_tables):
+    """A row whose category was mistyped weighs as much as all the others, and keeps both from a rank."""
+    rows = [
+        row
+        for name in "12"
+        for category, some in (("cats", PROMPTS[:9]), ("catz", PROMPTS[9:10]), ("dogs", PROMPTS[10:11]))
+        for row in over(some, name, lambda n: n % 5, category)
+    ]
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    columns = ("state", "n_categories", "smallest_category", "n_prompts_smallest_category", "n_prompts_largest_category")
+    found = [tuple(row[name] for name in columns) for row in standings(tables, category="__macro__").values()]
+    assert found == [("too_few", 3, "catz", 1, 9)] * 2
+    ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
+    assert said[0] == "1 and 2: no rank: category catz has 1 prompt, 5 needed."

@@ -5,8 +5,12 @@ from datetime import date
 import polars as pl
 import pytest
 
+from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_page, leaderboard_rows
+from tasks.publish.standings.placed_cells import with_failures
+from tasks.publish.standings.wording import failures_of
+from tests.support.small_lake import filled_row
 
 NAME = PublicationName("nightly", "p" * 64, date(2026, 11, 3))
 
@@ -74,3 +78,25 @@ def test_the_page_says_what_it_shows(small_cells):
     assert page.startswith("# nightly, 2026-11-03\n")
     assert "| – | lab/north | 1\\|a | 6.50 \\[" in page
     assert "77.8 %" in page
+
+
+def test_failures_stand_beside_every_figure_of_an_address_also_those_of_old_publications():
+    """A publication from before the table `failures` has them as JSON text in the cell."""
+    ids = {"mean": "a" * 12, "share_at_least_7": "b" * 12}
+    address = {
+        "rubric_id": "r",
+        "judge_model": "j",
+        "model": "m",
+        "checkpoint": "c",
+        "dimension": "score",
+        "category": "__macro__",
+    }
+    cells = BENCHMARK_LONG.frame(filled_row(BENCHMARK_LONG, metric=name, cell_id=id_, **address) for name, id_ in ids.items())
+    counted = {"empty": 1, "refusal": 3, "malformed": 1}
+    rows = [filled_row(FAILURES, cell_id=ids["mean"], reason=word, n_failed=n, **address) for word, n in counted.items()]
+    told = [("refusal", 3), ("empty", 1), ("malformed", 1)]
+    new = with_failures({BENCHMARK_LONG: cells, FAILURES: FAILURES.frame(rows)})
+    assert [failures_of(row) for row in new.to_dicts()] == [told, told]
+    old = cells.with_columns(failures_json=pl.Series(['{"empty":1,"malformed":1,"refusal":3}', "{}"]))
+    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: old}).to_dicts()] == [told, []]
+    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: cells}).to_dicts()] == [[], []]

@@ -1,14 +1,10 @@
 """How standings read: the answer in sentences, ranks, differences, and why there is none."""
 
-import polars as pl
 import pytest
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
-from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from tasks.publish.standings.answers import answers
-from tasks.publish.standings.placed_cells import with_failures
-from tasks.publish.standings.wording import difference, failures_of, namer, rank, weights, why
-from tests.support.small_lake import filled_row
+from tasks.publish.standings.wording import difference, namer, rank, weights, why
 
 BETTER = {
     "verdict_predecessor": "higher",
@@ -162,6 +158,13 @@ def test_who_has_no_rank_is_named_with_the_reason():
     assert answers(rows) == ["1: no rank: there is no other to compare it with.", "No score is missing."]
 
 
+def _smallest(name, n):
+    return {"smallest_category": name, "n_prompts_smallest_category": n}
+
+
+_SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -179,7 +182,7 @@ def test_who_has_no_rank_is_named_with_the_reason():
             id="cause and remedy of a blocked cell",
         ),
         pytest.param(
-            {"state": "not_compared", "standing_reason": "too_few_paired_prompts", "n_shared_prompts": 10},
+            _SHARED | {"n_shared_prompts": 10, **_smallest("dogs", 6)},
             "no rank: with one of the others it shares fewer than the 5 prompts needed in each category; with any, 10 at most "
             "over all categories",
             id="too few shared prompts",
@@ -207,6 +210,15 @@ def test_who_has_no_rank_is_named_with_the_reason():
         ),
         pytest.param({"state": "too_few", "n_prompts": 3}, "no rank: 3 prompts, 5 needed", id="too few prompts"),
         pytest.param(
+            {"state": "too_few", "n_prompts": 30, **_smallest("catz", 1)}, "no rank: category catz has 1 prompt, 5 needed",
+            id="one prompt of a category",
+        ),
+        pytest.param(
+            _SHARED | {"n_shared_prompts": 33, **_smallest("__unnamed__", 3)},
+            "no rank: what has no category has 3 prompts, 5 needed",
+            id="too few prompts without a category",
+        ),
+        pytest.param(
             {"is_reordered": True, "shared_estimate": 3.1},
             "3.10 over the 40 prompts that all have: another order than by all prompts",
             id="ragged",
@@ -228,25 +240,3 @@ def test_every_state_and_verdict_reads():
         assert answers([row("1", None, state=state.value, standing_reason="alone")])
     still = {"delta_predecessor": 1.0, "reason_predecessor": "no_variation"}
     assert difference(row("1", **still), "predecessor") == "+1.00 no variation"
-
-
-def test_failures_stand_beside_every_figure_of_an_address_also_those_of_old_publications():
-    """A publication from before the table `failures` has them as JSON text in the cell."""
-    ids = {"mean": "a" * 12, "share_at_least_7": "b" * 12}
-    address = {
-        "rubric_id": "r",
-        "judge_model": "j",
-        "model": "m",
-        "checkpoint": "c",
-        "dimension": "score",
-        "category": "__macro__",
-    }
-    cells = BENCHMARK_LONG.frame(filled_row(BENCHMARK_LONG, metric=name, cell_id=id_, **address) for name, id_ in ids.items())
-    counted = {"empty": 1, "refusal": 3, "malformed": 1}
-    rows = [filled_row(FAILURES, cell_id=ids["mean"], reason=word, n_failed=n, **address) for word, n in counted.items()]
-    told = [("refusal", 3), ("empty", 1), ("malformed", 1)]
-    new = with_failures({BENCHMARK_LONG: cells, FAILURES: FAILURES.frame(rows)})
-    assert [failures_of(row) for row in new.to_dicts()] == [told, told]
-    old = cells.with_columns(failures_json=pl.Series(['{"empty":1,"malformed":1,"refusal":3}', "{}"]))
-    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: old}).to_dicts()] == [told, []]
-    assert [failures_of(row) for row in with_failures({BENCHMARK_LONG: cells}).to_dicts()] == [[], []]

@@ -126,6 +126,9 @@ def no_rank(row: Row) -> str:
     reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
     if row["state"] == StandingState.BLOCKED:
         return f"blocked, {row['coverage']:.1%} of the judgements have a score"
+    is_too_few = row["state"] == StandingState.TOO_FEW or reason == ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value
+    if is_too_few and (small := _too_small_category(row)):
+        return f"no rank: {small}, {needed} needed"
     if row["state"] == StandingState.TOO_FEW:
         return f"no rank: {row['n_prompts']} prompts, {needed} needed"
     fewer = f"not compared: {shared or 'no'} shared prompts, {needed} needed"
@@ -152,6 +155,15 @@ def no_rank(row: Row) -> str:
             "or where both are one list them: accept_models"
         ),
     }.get(reason, f"not compared: {str(reason).replace('_', ' ')}")
+
+
+def _too_small_category(row: Row) -> str:
+    """That its smallest category has fewer prompts than a comparison needs there; empty where it has not, or nobody said."""
+    name, n = row.get("smallest_category"), row.get("n_prompts_smallest_category")  # older publications do not say
+    if name is None or n is None or n >= row["n_prompts_needed"]:
+        return ""
+    many = "" if n == 1 else "s"
+    return f"{'what has no category' if name == Total.UNNAMED else f'category {name}'} has {n} prompt{many}"
 
 
 def namer(rows: Sequence[Row]) -> Callable[[Row], str]:
