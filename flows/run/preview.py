@@ -104,10 +104,15 @@ class Preview:
 
     @property
     def lever_usd(self) -> dict[Lever, float]:
-        """What all of it would cost under each lever alone; a judge and rubric that it says nothing of costs what it does."""
-        asked = [row for row in self.rubrics if row.n_to_ask]
-        known = dict.fromkeys(lever for lever in Lever for row in asked if lever in row.forecast.lever_usd)
-        sums = {lever: total_usd(row.forecast.lever_usd.get(lever, row.expected_usd) for row in asked) for lever in known}
+        """What all of it would cost under each lever alone; a judge and rubric that it says nothing of costs what it does.
+
+        One of whom nothing is left to ask is counted where pictures are shown otherwise: all is then asked anew.
+        """
+        known = dict.fromkeys(lever for lever in Lever for row in self.rubrics if lever in row.forecast.lever_usd)
+        sums = {
+            lever: total_usd(row.forecast.lever_usd.get(lever, row.expected_usd if row.n_to_ask else 0) for row in self.rubrics)
+            for lever in known
+        }
         return {lever: usd for lever, usd in sums.items() if usd is not None}
 
     @property

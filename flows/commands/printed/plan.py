@@ -12,7 +12,7 @@ from flows.commands.printed.plan_warnings import plan_warnings
 from flows.commands.printed.samples import print_samples
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd
-from tasks.judge.budget.levers import Lever
+from tasks.judge.budget.levers import SHOWN, Lever
 from tasks.judge.budget.prices import ModelPrice, why_no_price
 from tasks.judge.provider.base import provider_of
 
@@ -29,7 +29,6 @@ _LEVER_SAID = {
     Lever.SHARE_HALF: "with share = 0.5, half of the prompts",
     Lever.PROMPT_CACHE: "if each request meets the prompt cache",
 }
-_CHANGES_QUESTION = (Lever.MAX_SIDE_1024, Lever.MAX_SIDE_512, Lever.DETAIL_LOW)
 _ASKS_LESS = (Lever.REPEATS_1, Lever.SHARE_HALF)
 _TEXT_WIDTH = 120
 _LEAST_SAVED = 0.005
@@ -162,8 +161,12 @@ def _print_levers(console: Console, preview: "Preview") -> None:
     for number, one in enumerate(found):
         start = f"cheaper     {format_usd(preview.expected_usd)} would be" if number == 0 else ""
         console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_told(one)}"))
-    if any(one.lever in _CHANGES_QUESTION for one in found):
-        console.print("            smaller pictures are other questions: see first whether the judge agrees (docs/cost.md)")
+    if any(one.lever in SHOWN for one in found):
+        is_anew = any(row.forecast.n_cached for row in preview.rubrics if not row.judge.recorded)
+        anew = ", all asked anew, stored ones too" if is_anew else ""
+        console.print(
+            f"            smaller pictures are other questions{anew}: see first whether the judge agrees (docs/cost.md)"
+        )
     if any(one.lever in _ASKS_LESS for one in found):
         console.print("            fewer answers are wider intervals: half of the prompts makes them 1.4 times as wide")
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import commonprefix
 
 import polars as pl
@@ -41,6 +41,7 @@ class Tally:
     n_first: int = 0  # of what is to be asked, the first of their repeats
     n_by_variant: Counter[str | None] = field(default_factory=Counter)  # of what is to be asked
     pictures: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)  # of what is to be asked, by size
+    pictures_stored: Counter[tuple[int | None, int | None]] = field(default_factory=Counter)  # of what is stored already
 
     def add(self, requests: pl.DataFrame, pictures: pl.DataFrame, known: set[str], replies: pl.DataFrame | None = None) -> None:
         """Count one part: its requests, the sizes of its pictures, the keys that have a reply, and (if wanted) those replies."""
@@ -57,6 +58,7 @@ class Tally:
             estimate = costs.estimate(messages_json, parameters_json, sizes_px)
             if key in known:
                 self.n_input_cached += estimate.n_input_estimated
+                self.pictures_stored.update(sizes_px)
                 cached[key] = estimate
             else:
                 self.n_input += estimate.n_input_estimated
@@ -101,7 +103,9 @@ class Forecast:
     saved_usd: float | None  # what the stored replies would cost online
     latency_s: float | None = None  # of a reply, as the last run saw it
     n_equal_tokens: tuple[int, int] = (0, 0)  # all requests of a variant begin with: the fewest and the most
-    lever_usd: Mapping[Lever, float] = field(default_factory=dict)  # of the same requests under each that there is a price of
+    lever_usd: Mapping[Lever, float] = field(
+        default_factory=dict
+    )  # what is left under each that there is a price of; all anew where it asks otherwise
 
     def minutes(self, limits: Limits) -> float | None:
         """Minutes the asking takes at these limits and places in flight, the slowest of them; None where none is known."""
@@ -130,6 +134,11 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
     beginnings = [(n, equal.get(variant, 0)) for variant, n in tally.n_by_variant.items()]
     first_share = tally.n_first / max(1, tally.n_by_variant.total())
     due = Payable(n_input, n_output, observed.input_ratio, observed.cached_share, tally.pictures, first_share, beginnings)
+    n_input_anew = (tally.n_input + tally.n_input_cached) * observed.input_ratio
+    anew = replace(
+        due, n_input=n_input_anew, n_output=tally.n_requests * n_output_each, pictures=tally.pictures + tally.pictures_stored,
+        beginnings=[(tally.n_requests, 0)],
+    )  # fmt: skip
     n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
     return Forecast(
         price=price_of(judge),
@@ -146,7 +155,7 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         saved_usd=usd(tally.n_cached, tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
         latency_s=latency_s,
         n_equal_tokens=(min(equal.values(), default=0), max(equal.values(), default=0)),
-        lever_usd=priced(judge, price, due) if n_to_ask else {},
+        lever_usd=priced(judge, price, due, anew),
     )
 
 

@@ -1,7 +1,7 @@
-"""What would make the same requests cheaper, priced by the rules that price the plan. The plan itself is forecast.py."""
+"""What would make a plan cheaper, priced by the rules that price the plan. The plan itself is forecast.py."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -28,7 +28,7 @@ class Lever(StrEnum):
 
 
 LARGEST_PX = 1_000_000  # of a picture that is sent as it is
-_SHOWN: Mapping[Lever, dict[str, Any]] = {
+SHOWN: Mapping[Lever, dict[str, Any]] = {
     Lever.MAX_SIDE_1024: {"max_side_px": 1024},
     Lever.MAX_SIDE_512: {"max_side_px": 512},
     Lever.DETAIL_LOW: {"detail": "low"},
@@ -37,7 +37,7 @@ _SHOWN: Mapping[Lever, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Payable:
-    """What is still to be paid of one judge and rubric: tokens as expected, pictures by size, equal beginnings by variant."""
+    """What is to be paid of one judge and rubric: tokens as expected, pictures by size, equal beginnings by variant."""
 
     n_input: float
     n_output: float
@@ -45,25 +45,38 @@ class Payable:
     cached_share: float  # of the input, as replies said
     pictures: Counter[tuple[int | None, int | None]]  # (width_px, height_px) -> how many
     first_share: float  # of the requests, asked the first of their repeats
-    beginnings: Iterable[tuple[int, int]]  # (requests, equal tokens they begin with) of each variant
+    beginnings: Sequence[tuple[int, int]]  # (requests, equal tokens they begin with) of each variant
+
+    @property
+    def n_requests(self) -> int:
+        """How many these are."""
+        return sum(n for n, _ in self.beginnings)
 
 
-def priced(judge: Judge, price: ModelPrice | None, due: Payable) -> dict[Lever, float]:
-    """USD of the same requests under each lever alone, in the judge's own mode.
+def priced(judge: Judge, price: ModelPrice | None, due: Payable, anew: Payable) -> dict[Lever, float]:
+    """USD of what is `due` under each lever alone, in the judge's own mode.
 
+    Pictures shown otherwise are other questions, which no stored reply answers: they are priced for all requests, `anew`.
     A lever is left out where the judge has it already, or where no price or rule says what it would cost.
     """
     is_batch = judge.mode == "batch"
     if price is None or judge.recorded:
         return {}
-    found = {} if is_batch else {Lever.BATCH: _usd(price, due, due.n_input, due.cached_share, is_batch=True)}
-    for lever, shown in _SHOWN.items() if images_of(judge.model) and due.pictures else ():
+    found = _of_the_same(judge, price, due) if due.n_requests else {}
+    for lever, shown in SHOWN.items() if images_of(judge.model) and anew.pictures else ():
         if lever is Lever.DETAIL_LOW and not provider_of(judge).has_detail:
             continue
         is_had = judge.detail == "low" or (judge.max_side_px or LARGEST_PX) <= shown.get("max_side_px", 0)
         if not is_had:
-            fewer = _n_tokens(judge, due) - _n_tokens(judge.model_copy(update=shown), due)
-            found[lever] = _usd(price, due, due.n_input - fewer * due.input_ratio, due.cached_share, is_batch=is_batch)
+            fewer = _n_tokens(judge, anew) - _n_tokens(judge.model_copy(update=shown), anew)
+            found[lever] = _usd(price, anew, anew.n_input - fewer * anew.input_ratio, anew.cached_share, is_batch=is_batch)
+    return {lever: found[lever] for lever in Lever if lever in found}
+
+
+def _of_the_same(judge: Judge, price: ModelPrice, due: Payable) -> dict[Lever, float]:
+    """USD under the levers that leave the questions as they are."""
+    is_batch = judge.mode == "batch"
+    found = {} if is_batch else {Lever.BATCH: _usd(price, due, due.n_input, due.cached_share, is_batch=True)}
     fewer_asked = {Lever.REPEATS_1: due.first_share, Lever.SHARE_HALF: 1.0 if judge.share else 0.5}
     for lever, asked in fewer_asked.items():
         if asked < 1:  # each prompt is drawn by itself: half of the prompts is half of the cost, give or take a prompt
@@ -82,5 +95,4 @@ def _n_tokens(judge: Judge, due: Payable) -> int:
 
 
 def _usd(price: ModelPrice, due: Payable, n_input: float, cached_share: float, *, is_batch: bool) -> float:
-    n_requests = sum(n for n, _ in due.beginnings)
-    return price.usd(n_input, n_input * cached_share, due.n_output, n_requests=n_requests, is_batch=is_batch)
+    return price.usd(n_input, n_input * cached_share, due.n_output, n_requests=due.n_requests, is_batch=is_batch)

@@ -137,3 +137,20 @@ def test_a_limit_without_a_price_stops_a_run_before_anything_is_read_or_sent(
     assert "limits.max_usd = 3 cannot be kept: no price of qwen-vl is known; write [judges.price]" in said.err
     assert _stats(priced_url)["n_requests"] == before
     assert not (tmp_path / "lake").exists()
+
+
+def test_pictures_shown_otherwise_are_asked_anew_and_priced_so(write: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    file = write()
+    assert salon("run", file, "--run-date", "2026-01-02", "--checkpoints", "step-1000").code in (0, 1)
+    plan = ("plan", file, "--json", "--checkpoints", "step-1000,step-2000")
+    before = json.loads(salon(*plan).out)
+    levers = {one["lever"]: one for one in before["levers"]}
+    assert 0 < before["n_stored"] < before["n_requests"]
+    flat = " ".join(before["text"].split())
+    assert levers["max_side_px_512"]["usd"] == pytest.approx(before["online_usd"] + before["saved_usd"])  # of 256 px: no smaller
+    assert "max_side_px" not in flat, "it is dearer than what is left"
+    file.write_text(file.read_text().replace("parameters =", 'detail = "low"\nparameters ='))
+    after = json.loads(salon(*plan).out)
+    assert (after["n_stored"], after["n_to_ask"]) == (0, before["n_requests"])
+    assert levers["detail_low"]["usd"] == pytest.approx(after["online_usd"])
+    assert levers["detail_low"]["saved_share"] == pytest.approx(1 - after["online_usd"] / before["online_usd"])
