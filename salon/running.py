@@ -38,6 +38,7 @@ class PlannedRubric:
     worst_usd: float | None
     saved_usd: float | None
     minutes: float | None
+    worst_batch_usd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class CategorySize:
 class Plan:
     """A run that has not happened: requests, US dollars, minutes; what is not known is None. Printed, it is the table.
 
-    `worst_usd`: if every reply is as long as it may be. `saved_usd`: what the stored replies would cost. `unusable`: some rows of
+    `worst_usd`, `worst_batch_usd`: if every reply is as long as it may be, online and by batch.
+    `saved_usd`: what the stored replies would cost. `unusable`: some rows of
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
     rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `notes`: what of the
     sources is not read, and what else to know of them. `checkpoints`: all that were found, in the order of the trend.
@@ -115,6 +117,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     checkpoints: tuple[FoundCheckpoint, ...] = ()
     categories: tuple[CategorySize, ...] = ()
+    worst_batch_usd: float | None = None
 
     def __str__(self) -> str:
         return self.text

@@ -59,7 +59,21 @@ class PlannedRubric:
     @property
     def expected_usd(self) -> float | None:
         """What it would cost in the judge's own mode; `auto` is counted at the online price."""
-        return self.forecast.batch_usd if self.judge.mode == "batch" else self.forecast.online_usd
+        return self.forecast.batch_usd if self.is_by_batch else self.forecast.online_usd
+
+    @property
+    def worst_usd(self) -> float | None:
+        """The same at most; by batch it is set aside, and nothing of it is given back."""
+        return self.forecast.worst_batch_usd if self.is_by_batch else self.forecast.worst_usd
+
+    @property
+    def is_by_batch(self) -> bool:
+        """Whether all goes through the Batch API; `auto` shows in the run."""
+        return self.judge.mode == "batch"
+
+    def minutes(self, limits: Limits) -> float | None:
+        """Minutes that its asking takes; None where nobody knows, as by batch."""
+        return None if self.is_by_batch else self.forecast.minutes(limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +117,11 @@ class Preview:
         return total_usd(row.expected_usd for row in self.rubrics if row.n_to_ask)
 
     @property
+    def worst_usd(self) -> float | None:
+        """The most that it can cost, each judge in its own mode and each request asked once; None where it is not known."""
+        return total_usd(row.worst_usd for row in self.rubrics if row.n_to_ask)
+
+    @property
     def lever_usd(self) -> dict[Lever, float]:
         """What all of it would cost under each lever alone; a judge and rubric that it says nothing of costs what it does.
 
@@ -118,7 +137,7 @@ class Preview:
     @property
     def minutes(self) -> float | None:
         """Minutes the asking takes, one rubric and judge after the other; None where neither limits nor latency are known."""
-        return total_usd(row.forecast.minutes(self.limits) for row in self.rubrics if row.n_to_ask)
+        return total_usd(row.minutes(self.limits) for row in self.rubrics if row.n_to_ask)
 
 
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:

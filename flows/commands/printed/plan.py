@@ -29,6 +29,7 @@ _LEVER_SAID = {
     Lever.SHARE_HALF: "with share = 0.5, half of the prompts",
     Lever.PROMPT_CACHE: "if each request meets the prompt cache",
 }
+_USD = ("online_usd", "batch_usd", "worst_usd", "worst_batch_usd")
 _ASKS_LESS = (Lever.REPEATS_1, Lever.SHARE_HALF)
 _TEXT_WIDTH = 120
 _LEAST_SAVED = 0.005
@@ -44,12 +45,15 @@ def print_plan(console: Console, preview: "Preview") -> None:
     for judge_model in dict.fromkeys(row.judge.id for row in preview.rubrics):
         _print_judge(console, preview, [row for row in preview.rubrics if row.judge.id == judge_model])
     asked = [row.forecast for row in preview.rubrics if row.n_to_ask]
-    online, batch, worst = (
-        format_usd(total_usd(getattr(each, name) for each in asked)) for name in ("online_usd", "batch_usd", "worst_usd")
-    )
+    online, batch = (format_usd(total_usd(getattr(each, name) for each in asked)) for name in ("online_usd", "batch_usd"))
     saved = format_usd(total_usd(row.forecast.saved_usd for row in preview.rubrics if not row.judge.recorded))
     if asked:
-        console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {worst} online")
+        console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {_most(preview)}")
+        max_usd, aside = preview.limits.max_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
+        if max_usd is not None and aside and (most := preview.worst_usd) is not None and max_usd >= most:
+            console.print(
+                f"budget      {format_usd(aside)} is set aside by batch, and none given back; max_usd = {max_usd:g} covers all"
+            )
         console.print(f"time        {_time(preview)}")
         if preview.looks:
             console.print(f"looks       {len(preview.looks)}: at most so much; what is decided before the last is not asked on")
@@ -80,7 +84,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "n_requests": sum(row.forecast.n_requests for row in preview.rubrics),
         "n_stored": sum(row.forecast.n_cached for row in preview.rubrics), "n_to_ask": preview.n_to_ask,
         "n_of_exam": preview.n_of_exam,
-        **{name: total_usd(getattr(each, name) for each in asked) for name in ("online_usd", "batch_usd", "worst_usd")},
+        **{name: total_usd(getattr(each, name) for each in asked) for name in _USD},
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],
         "levers": [asdict(lever) for lever in _levers(preview)], "rejected": dict(preview.rejected),
@@ -92,9 +96,9 @@ def plan_object(preview: "Preview") -> dict[str, object]:
 
 
 def _rubric_object(row: "PlannedRubric", preview: "Preview") -> dict[str, object]:
-    named = ("n_requests", "n_to_ask", "n_input_tokens", "n_output_tokens", "online_usd", "batch_usd", "worst_usd", "saved_usd")
+    named = ("n_requests", "n_to_ask", "n_input_tokens", "n_output_tokens", *_USD, "saved_usd")
     told = {name: getattr(row.forecast, name) for name in named} | {"n_stored": row.forecast.n_cached}
-    return {"rubric_id": row.rubric_id, "judge_model": row.judge.id} | told | {"minutes": row.forecast.minutes(preview.limits)}
+    return {"rubric_id": row.rubric_id, "judge_model": row.judge.id} | told | {"minutes": row.minutes(preview.limits)}
 
 
 def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric]") -> None:
@@ -112,12 +116,12 @@ def _print_judge(console: Console, preview: "Preview", rows: "list[PlannedRubric
         table.add_column(name, justify="right", overflow="fold")
     for row in rows:
         each = row.forecast
-        minutes = each.minutes(preview.limits)
+        minutes = row.minutes(preview.limits)
         table.add_row(
             name_of(row.rubric_id),
-            _short(each.n_requests), f"{each.n_cached / max(1, each.n_requests):.0%}", _short(each.n_to_ask),
+            _short(each.n_requests), percentage(each.n_cached, each.n_requests), _short(each.n_to_ask),
             _short(each.n_input_tokens), _short(each.n_output_tokens),
-            *(format_usd(usd) for usd in (each.online_usd, each.batch_usd, each.worst_usd, each.saved_usd)),
+            *(format_usd(usd) for usd in (each.online_usd, each.batch_usd, row.worst_usd, each.saved_usd)),
             "-" if minutes is None else f"{minutes:,.1f}",
         )  # fmt: skip
     console.print(table)
@@ -192,13 +196,34 @@ def _correction(row: "PlannedRubric") -> str:
     )
 
 
+def _most(preview: "Preview") -> str:
+    """The most that is paid, each judge asked in its own mode."""
+    asked = [row for row in preview.rubrics if row.n_to_ask]
+    ways = {row.is_by_batch for row in asked}
+    how = "in the judges' modes" if len(ways) > 1 else "by batch" if True in ways else "online"
+    return f"{format_usd(preview.worst_usd)} {how}"
+
+
+def percentage(n: int, of: int) -> str:
+    """A share for people, which is neither none nor all where it is only nearly so."""
+    return f"{min(max(n / of, 0.01), 0.99):.0%}" if 0 < n < of else "100%" if n else "0%"
+
+
 def _time(preview: "Preview") -> str:
-    limits, minutes = preview.limits, preview.minutes
+    ways = [row.is_by_batch for row in preview.rubrics if row.n_to_ask]
+    if all(ways) and ways:
+        return "a batch may take a day"
+    return f"{_time_online(preview)}{'; a batch may take a day' if any(ways) else ''}"
+
+
+def _time_online(preview: "Preview") -> str:
+    asked = [row for row in preview.rubrics if row.n_to_ask and not row.is_by_batch]
+    limits, minutes = preview.limits, total_usd(row.minutes(preview.limits) for row in asked)
     said = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
     listed = " and ".join(f"{value:,} {what}" for what, value in said.items() if value is not None)
     if minutes is None:
         return "not known: no limits are stated (limits.requests_per_minute, limits.tokens_per_minute) and no reply was timed yet"
-    latencies = sorted({f"{row.forecast.latency_s:.2g}" for row in preview.rubrics if row.n_to_ask and row.forecast.latency_s})
+    latencies = sorted({f"{row.forecast.latency_s:.2g}" for row in asked if row.forecast.latency_s})
     seen = f"{limits.concurrency:,} in flight, replies after {' and '.join(latencies)} s" if latencies else ""
     known = ", ".join(part for part in (f"{listed} a minute" if listed else "", seen) if part)
     return f"{minutes:,.1f} minutes at {known}" if known else "none: nothing is left to ask"

@@ -1,38 +1,77 @@
-"""What a plan warns of: money that does not suffice, replies that cannot be whole, cells that will have no number."""
+"""What a plan warns of: money that does not suffice, replies that buy nothing. Of cells without numbers: asked.py."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from flows.commands.printed.asked import asked_warnings
 from flows.observability.terminal import format_usd
+from tasks.judge.budget.cost import stated_output_bound
 from tasks.judge.budget.forecast import total_usd
 
 if TYPE_CHECKING:
-    from flows.run.preview import Preview
+    from flows.run.preview import PlannedRubric, Preview
+
+_FITS = 0.9
+"""Replies whose mean is below this share of the limit are whole, whatever the rubric expects."""
 
 
 def plan_warnings(preview: "Preview") -> list[str]:
-    """What could surprise: a budget that is too small, a price that is not known, thinking that nobody has counted yet."""
-    sentences: list[str] = []
+    """What could surprise: a budget that is too small, replies that nobody has counted yet or that buy nothing, empty cells."""
     asked = [row for row in preview.rubrics if row.n_to_ask]
+    return [*_of_budget(preview, asked), *_of_replies(asked), *asked_warnings(preview)]
+
+
+def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator[str]:
     max_usd, expected = preview.limits.max_usd, preview.expected_usd
-    worst = total_usd(row.forecast.worst_usd for row in asked)
-    if max_usd is not None and expected is None:
-        sentences.append("limits.max_usd cannot be kept without a price; a run would stop before anything is sent")
-    elif max_usd is not None and expected is not None and max_usd < expected:
-        sentences.append(
+    if max_usd is None:
+        return
+    if expected is None:
+        yield "limits.max_usd cannot be kept without a price; a run would stop before anything is sent"
+        return
+    worst = preview.worst_usd
+    needed = total_usd(row.worst_usd if row.is_by_batch else row.expected_usd for row in asked)
+    if any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
+        yield (
+            f"limits.max_usd = {max_usd:g} is below the {format_usd(needed)} needed: by batch each reply is set aside as long as "
+            f"it may be, and nothing is given back; it covers about {max_usd / needed:.0%} of that, and the run stops there"
+        )
+    elif max_usd < expected:
+        yield (
             f"limits.max_usd = {max_usd:g} is below the {format_usd(expected)} expected: "
             f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
         )
-    elif max_usd is not None and worst is not None and max_usd < worst:
-        sentences.append(
+    elif worst is not None and max_usd < worst:
+        yield (
             f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
             "at most: where replies are long, the run stops before its end"
         )
+
+
+def _of_replies(asked: "Sequence[PlannedRubric]") -> Iterator[str]:
     thinking = {row.judge.id for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
-    unknown = {row.judge.id for row in asked if not row.forecast.observed.n_replies} & thinking
-    sentences += [
-        f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
-        "until replies are stored"
-        for model in sorted(unknown)
-    ]
-    return sentences + asked_warnings(preview)
+    for model in sorted({row.judge.id for row in asked if not row.forecast.observed.n_replies} & thinking):
+        yield (
+            f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
+            "until replies are stored"
+        )
+    for row in asked:
+        longest, usual = stated_output_bound(row.judge), row.rubric.n_output_tokens_expected
+        seen = row.forecast.observed
+        fits = seen.n_replies and longest and seen.n_output_tokens(usual) < _FITS * longest
+        if longest is not None and longest < usual and not fits:
+            yield (
+                f"the parameters of {row.judge.id} end a reply at {longest} tokens, and a usual one under {row.rubric_id} has "
+                f"{usual} (output_tokens): it would be cut off, and give no score"
+            )
+    for judge in {row.judge.id: row.judge for row in asked}.values():
+        if judge.repeats > 1 and _temperature(judge.parameters) == 0:
+            yield (
+                f"{judge.id} is asked {judge.repeats} times at temperature 0: it may say the same again, and then repeats buy "
+                "nothing (docs/nights.md)"
+            )
+
+
+def _temperature(parameters: Mapping[str, Any]) -> object:
+    """As each provider is told it."""
+    inner = parameters.get("generationConfig")
+    return parameters.get("temperature", inner.get("temperature") if isinstance(inner, Mapping) else None)

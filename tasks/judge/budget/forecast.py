@@ -103,6 +103,7 @@ class Forecast:
     saved_usd: float | None  # what the stored replies would cost online
     latency_s: float | None = None  # of a reply, as the last run saw it
     n_equal_tokens: tuple[int, int] = (0, 0)  # all requests of a variant begin with: the fewest and the most
+    worst_batch_usd: float | None = None  # the same by batch: what batches set aside, of which nothing is given back
     lever_usd: Mapping[Lever, float] = field(
         default_factory=dict
     )  # what is left under each that there is a price of; all anew where it asks otherwise
@@ -140,6 +141,10 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         beginnings=[(tally.n_requests, 0)],
     )  # fmt: skip
     n_bound = tally.n_input_bound * observed.bound_ratio if n_to_ask else 0.0
+    worst_usd, worst_batch_usd = (
+        price.usd(n_bound, 0, n_to_ask * bound, n_requests=n_to_ask, is_batch=is_batch) if price and bound is not None else None
+        for is_batch in (False, True)
+    )
     return Forecast(
         price=price_of(judge),
         observed=observed,
@@ -151,7 +156,8 @@ def forecast(tally: Tally, stored: Observed | None, latency_s: float | None = No
         n_limited_tokens=round(n_input + n_to_ask * (stated or n_output_each)),
         online_usd=usd(n_to_ask, n_input, n_output),
         batch_usd=usd(n_to_ask, n_input, n_output, is_batch=True),
-        worst_usd=price.usd(n_bound, 0, n_to_ask * bound, n_requests=n_to_ask) if price and bound is not None else None,
+        worst_usd=worst_usd,
+        worst_batch_usd=worst_batch_usd,
         saved_usd=usd(tally.n_cached, tally.n_input_cached * observed.input_ratio, tally.n_cached * n_output_each),
         latency_s=latency_s,
         n_equal_tokens=(min(equal.values(), default=0), max(equal.values(), default=0)),

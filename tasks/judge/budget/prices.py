@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from schemas.benchmark.judges import Judge
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
+_ALIKE = 0.92
 STANDARD_TIERS = (None, "auto", "default", "flex", "standard_only")
 """Values of the parameter service_tier under which nothing costs more than the standard tier; "standard_only" is Anthropic's."""
 
@@ -94,7 +96,14 @@ def why_no_price(judge: Judge) -> str:
     tier = judge.parameters.get("service_tier")
     if known_price(judge.model) is not None:
         return f'the price of {judge.model} at service_tier = "{tier}" is not in Salon\'s price data; {how}'
-    return f"no price of {judge.model} is known; {how}"
+    return f"no price of {judge.model} is known{_meant(judge.model)}; {how}"
+
+
+def _meant(model: str) -> str:
+    """A listed model whose name differs in a letter or two and in no number, as a question: other numbers are other models."""
+    numbers = re.findall(r"\d+", model)
+    near = get_close_matches(model, [name for name in _prices() if re.findall(r"\d+", name) == numbers], n=1, cutoff=_ALIKE)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def images_of(model: str) -> Mapping[str, Any] | None:

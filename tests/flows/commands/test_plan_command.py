@@ -154,3 +154,12 @@ def test_pictures_shown_otherwise_are_asked_anew_and_priced_so(write: Callable[.
     assert (after["n_stored"], after["n_to_ask"]) == (0, before["n_requests"])
     assert levers["detail_low"]["usd"] == pytest.approx(after["online_usd"])
     assert levers["detail_low"]["saved_share"] == pytest.approx(1 - after["online_usd"] / before["online_usd"])
+
+
+def test_a_limit_that_the_replies_seen_keep_is_not_warned_of(write: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    file = write()
+    assert salon("run", file, "--run-date", "2026-01-02", "--checkpoints", "step-1000").code in (0, 1)
+    for longest, is_told in ((20, True), (59, False)):
+        file.write_text(write().read_text().replace("max_tokens = 600", f"max_tokens = {longest}"))
+        told = salon("plan", file, "--checkpoints", "step-1000", "--json")
+        assert any("caption has 60" in one for one in json.loads(told.out)["warnings"]) == is_told

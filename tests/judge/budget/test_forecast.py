@@ -73,7 +73,7 @@ def test_what_a_provider_keeps_is_priced_in_the_plan_as_in_the_budget() -> None:
     reserved = [
         costs.estimate(said, "{}", [size]).worst_usd or 0 for said, size in zip(requests["messages_json"], sizes, strict=True)
     ]
-    assert kept.worst_usd == pytest.approx(sum(reserved))
+    assert (kept.worst_usd, kept.worst_batch_usd) == (pytest.approx(sum(reserved)), pytest.approx(sum(reserved) / 2))
 
 
 def test_what_all_requests_of_a_variant_begin_with_is_counted_up_to_the_first_picture() -> None:
