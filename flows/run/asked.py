@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,7 @@ class _Cell:
 def asked_in(run: StageContext) -> Asked:
     """What the run's plan asks of samples one by one; pairs, anchors and an exam's twins are left out.
 
-    One pass, some rows at a time. What is held grows with the cells, and by 8 bytes a prompt under each rubric.
+    One pass, some parts at a time. What is held grows with the cells, and by 8 bytes a prompt under each rubric.
     """
     rubrics = {one.id: one for one in run.rubrics.values() if not one.is_of_pairs}
     counts, prompts = _counted(run, rubrics)
@@ -135,9 +136,8 @@ def _counted(
 ) -> tuple[pl.DataFrame, dict[tuple[str, str, str], npt.NDArray[np.uint64]]]:
     """Samples by _BY, with the id of one of them; and the prompts asked about, hashed, by rubric, judge and category."""
     prompts: dict[tuple[str, str, str], npt.NDArray[np.uint64]] = {}
-    some = [JUDGEMENTS.empty().lazy(), *run.lake.scans(JUDGEMENTS, run.ids.plan_id)]
     found: list[pl.DataFrame] = []
-    for rows in some:
+    for rows in chain([JUDGEMENTS.empty().lazy()], run.lake.scans(JUDGEMENTS, run.ids.plan_id)):
         mine = rows.filter(_is_counted(rubrics.values()), pl.col("rubric_id").is_in(list(rubrics)))
         planned = mine.filter(pl.col("status") == JudgementStatus.PLANNED.value)
         counted, distinct = pl.collect_all(
