@@ -46,17 +46,18 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     if requests["request_key"].n_unique() < requests.height:
         requests = requests.unique("request_key", keep="first", maintain_order=True)
     claims, stopping = Claims(shard.ledger), asyncio.Event()
-    queue = WorkQueue(requests, claims, stopping, block=max(LEAST_BLOCK, shard.limits.concurrency), poll_s=shard.poll_s)
+    block, first = max(LEAST_BLOCK, shard.limits.concurrency), shard.first_replies
+    queue = WorkQueue(requests, claims, stopping, block=block, poll_s=shard.poll_s, first=first)
     pin = ModelPin(shard.ledger, shard.plan_id, shard.provider.judge)
     breaker = Breaker(
         shard.n_failures_to_stop,
         shard.silence_s,
         shard.limits.deadline_s,
-        readings=Readings(Sight(shard.max_missing_input), shard.first_replies),
+        readings=Readings(Sight(shard.max_missing_input), first),
         clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)
-    beside = [asyncio.create_task(claims.renew()), asyncio.create_task(run.follow(shard.first_replies.opened))]
+    beside = [asyncio.create_task(claims.renew()), asyncio.create_task(run.follow(first.opened))]
     if stop is not None:
         beside.append(asyncio.create_task(run.follow(stop)))
     n_workers = min(shard.limits.concurrency + shard.limits.concurrency // WORKERS, requests.height)
@@ -120,11 +121,12 @@ class _Run:
             raise
 
     async def judge(self, request: QueuedRequest) -> None:
-        """One request to its end; where none of the first ones could be read, the last."""
-        first = self.breaker.readings.first
-        first.end(request.request_key, await self.ask(request))
-        if first.is_open:
-            self.stopping.set()
+        """One request to its end."""
+        first, reason = self.breaker.readings.first, None
+        try:
+            reason = await self.ask(request)
+        finally:
+            first.end(request.request_key, reason)
 
     async def ask(self, request: QueuedRequest) -> ParseReason | None:
         """The first ask, and the second where the reply to the first cannot be read. Why the last reply gives no score, if so."""
@@ -184,7 +186,6 @@ class _Run:
                     payload = await self.shard.payload(request, pictures, attempt_id)
                     payload.on_start = is_sent
                     self.breaker.begin()
-                    self.breaker.readings.first.begin(request.request_key)
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
                     ended = answer = await self.shard.provider.ask(payload)
             finally:

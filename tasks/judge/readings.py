@@ -1,6 +1,7 @@
 """What a judge's replies say to the rubric as they come, and whether to stop for it. How a reply is read is rubrics/replies."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ N_UNREADABLE = 32
 """A judge that cannot be read in any of so many requests, asked twice each, keeps to another form: the rest would lack it too."""
 N_SPREAD = 8
 """Of a shard's requests these are asked first, from all over it: a category that none can read may stand at its beginning."""
+LOOK_S = 0.1
+"""How often a request that waits for its turn looks whether its shard was stopped."""
 NOT_REASKED = frozenset({ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.RULE_VIOLATION})
 """What asking again would not mend: the judge has understood and said its word, or we sent nothing to judge."""
 _NOT_OF_FORM = NOT_REASKED | {ParseReason.NOT_APPLICABLE, ParseReason.NOT_ASKED_FOR}
@@ -85,9 +88,10 @@ def why_nothing(read: ParsedScore) -> ParseReason | None:
 class FirstReplies:
     """Whether any of the first requests that a run sends to one judge under one rubric can be read; over all shards of a process.
 
-    The first `n_to_stop` sent are watched to their end, second asks included: the first to come would be the shortest. Opens
-    where none of them can be read, for reasons of form; never once any reply could be, nor where `n_to_stop` is None. Refusals,
-    failures and replies that saw nothing say nothing of the form: the next request is watched instead.
+    The first `n_to_stop` are watched to their end, second asks included, and no other is begun before one of them could be read:
+    at a second a reply, hundreds would be in flight by then. Opens where none can be read, for reasons of form; never once any
+    reply could be, nor where `n_to_stop` is None. Refusals, failures and replies that saw nothing say nothing of the form: the
+    next request is watched instead.
     """
 
     n_to_stop: int | None = N_UNREADABLE
@@ -95,6 +99,7 @@ class FirstReplies:
     opened: asyncio.Event = field(default_factory=asyncio.Event)  # shards that sent nothing of late hear of it too
     has_readable: bool = False
     _watched: set[str] = field(default_factory=set)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)  # for those that wait to begin
 
     @property
     def is_open(self) -> bool:
@@ -106,21 +111,38 @@ class FirstReplies:
         """Whether it is not known yet."""
         return self.n_to_stop is not None and not self.has_readable and not self.is_open
 
-    def begin(self, request_key: str) -> None:
-        """A request is sent."""
-        if self.is_watching and len(self._watched) + self.unreadable.total() < (self.n_to_stop or 0):
+    async def begin(self, request_key: str, stopping: asyncio.Event) -> bool:
+        """Wait until a request may be asked, watched or not. False where `stopping` was set first."""
+        while self.is_watching and not self._has_room and not stopping.is_set():
+            self._news.clear()  # who waited for it already goes on all the same
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK_S)
+        if stopping.is_set() or self.is_open:
+            return False
+        if self.is_watching:
             self._watched.add(request_key)
+        return True
 
     def end(self, request_key: str, reason: ParseReason | None) -> None:
-        """A watched request ended without a reply that can be read, for this reason; None where there was no reply."""
+        """A request ended without a reply that can be read, for this reason; None where there was no reply, or it could be."""
         if request_key not in self._watched:
             return
         self._watched.discard(request_key)
+        self._news.set()
         if reason is None or reason in _NOT_OF_FORM or not self.is_watching:
             return
         self.unreadable[reason.value] += 1
         if self.unreadable.total() >= (self.n_to_stop or 0):
             self.opened.set()
+
+    def found_readable(self) -> None:
+        """A reply could be read: nothing is watched any more, and nobody waits."""
+        self.has_readable = True
+        self._news.set()
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._watched) + self.unreadable.total() < (self.n_to_stop or 0)
 
 
 @dataclass(slots=True)
@@ -150,7 +172,8 @@ class Readings:
         """Count a final reply as it was read; why it gives no score. One that the provider filtered or rejected has no form."""
         reason = None if read is None else why_nothing(read)
         self.sight.record(reason)
-        self.first.has_readable |= read is not None and reason is None
+        if read is not None and reason is None:
+            self.first.found_readable()
         return reason
 
     @property

@@ -59,9 +59,9 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
             told = shard.on_reply, shard.on_attempt
             gate = context.benchmark.gate
             first = await first_replies(ids.run_id, judge, rubric.id) if gate.stop_when_unreadable else FirstReplies(None)
-            if first.is_watching and known:  # this judge was read before, under this very rubric and its parameters
-                some = sorted(known)[:N_UNREADABLE]
-                first.has_readable |= any_readable(rubric, requests, ledger.replies(some))
+            some = sorted(known)[:N_UNREADABLE] if first.is_watching else []
+            if some and any_readable(rubric, requests, ledger.replies(some)):
+                first.found_readable()  # it was read before, under this very rubric and its parameters
             asked = Shard(
                 spread(requests) if first.is_watching else requests,
                 pictures,

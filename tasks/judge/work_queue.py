@@ -14,6 +14,7 @@ from schemas.records import PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.part_pictures import PartPictures, part_pictures
+from tasks.judge.readings import FirstReplies
 from tasks.ledger.claims import Claims, Taken
 
 LEAST_BLOCK = 64
@@ -49,6 +50,7 @@ class WorkQueue:
     stopping: asyncio.Event
     block: int = LEAST_BLOCK
     poll_s: float = POLL_S
+    first: FirstReplies = field(default_factory=lambda: FirstReplies(None))
     n_done: int = 0
     _ready: deque[QueuedRequest] = field(default_factory=deque)
     _handed_out: set[str] = field(default_factory=set)
@@ -68,7 +70,7 @@ class WorkQueue:
                 if self._ready:
                     request = self._ready.popleft()
                     self._handed_out.add(request.request_key)
-                    return request
+                    return request if await self.first.begin(request.request_key, self.stopping) else None
                 rows = self._next_rows()
                 if rows:
                     await self._claim(rows)

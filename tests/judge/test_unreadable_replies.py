@@ -17,7 +17,7 @@ from schemas.errors import UnreadableError
 from schemas.records import ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason as R
 from tasks.judge.outcome import Outcome
-from tasks.judge.readings import N_SPREAD, N_UNREADABLE, FirstReplies, Sight, spread, why_nothing
+from tasks.judge.readings import N_SPREAD, N_UNREADABLE, Sight, spread, why_nothing
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
@@ -44,7 +44,8 @@ def ask(
     tmp_path: Path,
 ) -> Ask:
     def ask(requests: pl.DataFrame, **options: Any) -> Outcome:
-        return ask_shard(lake, requests, rubric, judge, f"sqlite:///{tmp_path}/ledger.db", LIMITS, **options)
+        limits = options.pop("limits", LIMITS)
+        return ask_shard(lake, requests, rubric, judge, f"sqlite:///{tmp_path}/ledger.db", limits, **options)
 
     lake, _ = store_samples(make_samples(N))
     return ask
@@ -63,7 +64,7 @@ UNREADABLE = {
 def test_a_judge_of_which_nothing_can_be_read_is_asked_no_more(
     provider: Provider, requests: pl.DataFrame, ask: Ask, play: Play, counted: str, told: str
 ) -> None:
-    """What was in flight when it was known is bought; once the judge is mended, the rest is asked."""
+    """Once the judge is mended, the rest is asked."""
     provider.then = play
     with pytest.raises(UnreadableError, match=told) as raised:
         ask(requests)
@@ -71,11 +72,41 @@ def test_a_judge_of_which_nothing_can_be_read_is_asked_no_more(
     assert said in str(raised.value)
     assert "Replies already stored are kept" in str(raised.value)
     n_bought = provider.n
-    assert 2 * N_UNREADABLE <= n_bought <= 2 * (N_UNREADABLE + 2 * LIMITS.concurrency)
+    assert n_bought == 2 * N_UNREADABLE
     provider.then = GOOD
     outcome = ask(requests)
     assert (outcome.n_left, outcome.n_requests) == (0, N)
     assert provider.n - n_bought == outcome.n_asked
+
+
+PACES = {
+    "at once": (0.0, {}),
+    "slowly": (0.4, {}),
+    "slower than all could be sent": (1.2, {}),
+    "by many requests a minute": (0.0, {"requests_per_minute": 3000}),
+    "slowly, by many requests a minute": (0.4, {"requests_per_minute": 3000}),
+    "by few requests a minute": (0.05, {"requests_per_minute": 900}),
+}
+
+
+@pytest.mark.parametrize(("delay_s", "more"), PACES.values(), ids=PACES.keys())
+def test_it_is_known_from_as_many_replies_however_fast_they_come(
+    provider: Provider, requests: pl.DataFrame, ask: Ask, delay_s: float, more: dict[str, int]
+) -> None:
+    """Second asks stood behind all first ones, and there were hundreds of these in flight before the first were read."""
+    provider.then = Play(body=completion("It is quite good."), delay_s=delay_s)
+    with pytest.raises(UnreadableError):
+        ask(requests, limits=Limits(concurrency=64, deadline_s=5, **more))
+    assert provider.n == 2 * N_UNREADABLE
+
+
+def test_the_first_reply_that_can_be_read_lets_all_others_begin(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
+    """The others of the first ones are not waited for: here they come last."""
+    slow = Play(body=completion("It is quite good."), delay_s=1.5)
+    provider.script, provider.then = deque([GOOD, *[slow] * 15]), GOOD
+    assert ask(requests, limits=Limits(concurrency=64, deadline_s=5)).n_left == 0
+    assert provider.n == N + 15
+    assert len(set(provider.seen[:N])) == N, "all were asked before a slow reply was there to be asked for again"
 
 
 def test_one_readable_reply_is_enough(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
@@ -143,21 +174,9 @@ def test_a_runs_shards_know_of_one_another(provider: Provider, requests: pl.Data
             with pytest.raises(UnreadableError):
                 ask(shard, run_id="first")
         n_bought = provider.n
-        assert 2 * N_UNREADABLE <= n_bought <= 2 * (N_UNREADABLE + 2 * LIMITS.concurrency)
+        assert n_bought == 2 * N_UNREADABLE
         provider.then = GOOD
         assert ask(shards[-1], run_id="second").n_left == 0
-
-
-def test_only_the_first_that_are_sent_are_counted_by_their_last_reply() -> None:
-    first = FirstReplies(3)
-    for key in "abcd":
-        first.begin(key)
-    for key, reason in (("d", R.EMPTY), ("a", R.EMPTY), ("a", R.EMPTY), ("b", R.REFUSAL), ("c", R.TRUNCATED)):
-        first.end(key, reason)
-    assert dict(first.unreadable) == {"empty": 1, "truncated": 1}, "d was sent fourth, and a refusal is no matter of the form"
-    first.begin("e")
-    first.end("e", R.TRUNCATED)
-    assert first.is_open
 
 
 READ = {
@@ -173,16 +192,6 @@ READ = {
 @pytest.mark.parametrize(("read", "reason"), READ.values(), ids=READ.keys())
 def test_why_no_number_can_be_taken(read: Any, reason: R | None) -> None:
     assert why_nothing(read) is reason
-
-
-@pytest.mark.parametrize("reason", R)
-def test_which_reasons_are_of_the_form(reason: R) -> None:
-    first = FirstReplies()
-    for number in range(N_UNREADABLE):
-        first.begin(str(number))
-        first.end(str(number), reason)
-    others = {R.REFUSAL, R.MISSING_INPUT, R.RULE_VIOLATION, R.NOT_APPLICABLE, R.NOT_ASKED_FOR}
-    assert first.is_open == (reason not in others)
 
 
 def test_a_judge_that_was_blind_stays_so_whatever_is_still_under_way_says() -> None:
