@@ -52,6 +52,12 @@ class AccountError(ProviderError):
     may_pass = False
 
 
+class NotThereError(ProviderError):
+    """Nobody was met at the judge's address in this run: it is wrong, or the server is not started."""
+
+    may_pass = False
+
+
 class ProviderDownError(ProviderError):
     """The provider answers nothing, or with errors of its own alone: it was waited for, and each time-out may be billed."""
 

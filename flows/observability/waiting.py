@@ -10,8 +10,8 @@ from schemas.statuses.rows import ReplyStatus
 
 SILENT_S = 5.0
 """So long without a reply is worth a word; also the time between two words."""
-N_LETTERS = 60
-"""Of the provider's own words: they stand beside a bar."""
+N_LETTERS = 90
+"""Of the provider's own words: they stand beside a bar. The address to which there is no connection has room."""
 
 
 @dataclass(slots=True)
@@ -79,4 +79,5 @@ class Waiting:
             status, detail = self._last
             words = " ".join(redacted(detail).split())
             said = f' ("{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}")' if words else ""
-            self.say(f"waiting: the provider answers {status.value}{said} ×{self._n:,}")
+            what = "nothing answers" if status == ReplyStatus.UNREACHABLE else f"the provider answers {status.value}"
+            self.say(f"waiting: {what}{said} ×{self._n:,}")

@@ -1,7 +1,7 @@
 """Whether a shard's run ends in an error, by its breaker and its outcome. What the errors say is outcome.py."""
 
 from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
-from tasks.judge.outcome import Outcome, outage, unreadable, unseen
+from tasks.judge.outcome import Outcome, absent, outage, unreadable, unseen
 from tasks.judge.provider.base import Provider
 from tasks.judge.retries import (
     ENDPOINT_FAILURES,
@@ -20,6 +20,8 @@ async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, out
     if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
         await ledger.forget_rejected(breaker.rejected)
     is_out = breaker.is_open or ((_is_all_failed(outcome, breaker) or breaker.is_down) and not outcome.is_stopped)
+    if is_out and breaker.last == ReplyStatus.UNREACHABLE and not breaker.presence.is_met:
+        raise absent(provider.judge, provider.endpoint, breaker.detail)
     if breaker.last is not None and is_out:
         raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s)
 

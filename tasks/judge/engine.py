@@ -54,6 +54,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
         shard.silence_s,
         shard.limits.deadline_s,
         readings=Readings(Sight(shard.max_missing_input), first),
+        presence=admission.session.presence,
         clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)

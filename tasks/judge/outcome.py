@@ -5,7 +5,15 @@ from dataclasses import dataclass, field, fields
 
 from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
-from schemas.errors import AccountError, MissingInputError, ProviderDownError, ProviderError, RejectedError, UnreadableError
+from schemas.errors import (
+    AccountError,
+    MissingInputError,
+    NotThereError,
+    ProviderDownError,
+    ProviderError,
+    RejectedError,
+    UnreadableError,
+)
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.provider.base import provider_of
@@ -106,6 +114,15 @@ def outage(
     if status in PROVIDER_FAILURES:
         return ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
     return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+
+
+def absent(judge: Judge, endpoint: str, detail: str | None) -> ProviderError:
+    """The error that stops a run at whose judge's address nobody was met."""
+    said = f" (it said: {detail})" if detail else ""
+    return NotThereError(
+        f"judge {judge.id} at {endpoint} cannot be reached{said}: nothing has answered there in this run; start it, or check "
+        f"base_url and the network. {_KEPT}"
+    )
 
 
 def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderError:

@@ -44,6 +44,8 @@ RETRIES: Mapping[ReplyStatus, Retry] = MappingProxyType({
 
 SILENCE_S = 60.0
 """A provider that is started anew is back by then."""
+FIRST_PATIENCE_S = 10.0
+"""Where nobody was met yet the address is wrong, or nothing is started there; a provider that answered before comes back."""
 N_SILENCES_LIMITED = 10
 """A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
@@ -85,12 +87,32 @@ class CallBackoff:
 
 
 @dataclass(slots=True)
+class Presence:
+    """Whether anybody was ever met at a judge's address, and attempts in a row that found nobody; of all shards of a process."""
+
+    is_met: bool = False
+    n_unsent: int = 0
+    _since_s: float = 0.0
+
+    def record(self, answer: Answer, now_s: float) -> None:
+        """Count one attempt."""
+        self.is_met |= answer.is_sent
+        self._since_s = now_s if self.n_unsent == 0 else self._since_s
+        self.n_unsent = 0 if answer.is_sent else self.n_unsent + 1
+
+    def is_absent(self, n_most: int, now_s: float) -> bool:
+        """Whether so many attempts have found nobody, for so long, where nobody was ever met."""
+        return not self.is_met and self.n_unsent >= n_most and now_s - self._since_s >= FIRST_PATIENCE_S
+
+
+@dataclass(slots=True)
 class Breaker:
     """Stops asking where asking on is of no use; one reply of any other kind closes what has not opened yet.
 
-    Opens after `n_to_stop` asks in a row that ended in an endpoint failure; after attempts for as many requests that failed on
-    the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is waited for; after
-    N_REJECTED rejections in the same words; and where what its replies say is of no use (readings.py).
+    Opens after `n_to_stop` asks in a row that ended in an endpoint failure, or, where nobody was met yet, after as many attempts
+    as these have and FIRST_PATIENCE_S: at a low limit second attempts stand behind all first ones; after attempts for as many
+    requests that failed on the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is
+    waited for; after N_REJECTED rejections in the same words; and where what its replies say is of no use (readings.py).
     """
 
     n_to_stop: int = 8
@@ -105,6 +127,8 @@ class Breaker:
     pause_s: float | None = None  # what it asks for, where that is longer than is waited for
     failing: dict[str, ReplyStatus] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
+    presence: Presence = field(default_factory=Presence)
+    is_absent: bool = False  # nobody was ever there
     rejected: list[str] = field(default_factory=list)  # requests rejected one after the other in the same words
     _rejected_with: str | None = None
     clock_s: Callable[[], float] = time.monotonic
@@ -136,6 +160,7 @@ class Breaker:
         A request that they have tried often enough says nothing about the provider: it may be the one that it cannot bear, and
         would else keep every run from its end.
         """
+        self._record_presence(answer)
         if answer.status == ReplyStatus.REJECTED:
             self._record_rejection(request_key, answer)
         elif self.is_open:
@@ -154,6 +179,12 @@ class Breaker:
             self.failing.clear()
             self.has_heard = True
             self._heard_s = self.clock_s()
+
+    def _record_presence(self, answer: Answer) -> None:
+        now_s, n_most = self.clock_s(), self.n_to_stop * RETRIES[ReplyStatus.UNREACHABLE].n_attempts
+        self.presence.record(answer, now_s)
+        if not self.is_open and self.presence.is_absent(n_most, now_s):
+            self.is_absent, self.last, self.detail = True, answer.status, answer.detail
 
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
         if self.is_open and (not self.is_rejecting or answer.detail != self.detail):
@@ -180,6 +211,7 @@ class Breaker:
         """Whether nothing more should be sent."""
         return (
             self.n_in_a_row >= self.n_to_stop
+            or self.is_absent
             or self.is_silent
             or self.is_rejecting
             or self.readings.is_open

@@ -21,6 +21,7 @@ from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
 from tasks.judge.rate_limit.limiter import RateLimiter, gives_way, limiter_id
 from tasks.judge.rate_limit.store import keep_seen, reached
 from tasks.judge.readings import FirstReplies
+from tasks.judge.retries import Presence
 from tasks.judge.runtime import LOOP
 from tasks.ledger.ledger import Ledger, opened
 
@@ -39,6 +40,7 @@ class Session:
     concurrency: AdaptiveConcurrency
     rate_limiter: RateLimiter
     places: asyncio.Semaphore
+    presence: Presence = field(default_factory=Presence)
     payloads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(N_PAYLOADS))
     _n_shards: int = 0
 

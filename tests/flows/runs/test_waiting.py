@@ -15,6 +15,7 @@ from tests.flows.nights.night_world import World, write_benchmark
 from tests.support.provider import Play, Provider, completion
 
 LIMITED = Play(429, b'{"error": {"message": "Rate limit reached, sk-canary-71fe99"}}')
+REFUSED = "no connection: [Errno 111] Connect call failed ('127.100.200.255', 65535)"
 GOOD = Play(body=completion("Score: 4"))
 
 
@@ -30,12 +31,15 @@ def test_failures_without_a_reply_are_told_by_and_by_and_a_reply_ends_it() -> No
     for _ in range(12):
         waiting.failed(S.RATE_LIMITED, "Rate\nlimit " + 90 * "x")
     _until(said, 1)
-    assert said == [f'waiting: the provider answers rate_limited ("Rate limit {48 * "x"}…") ×12'], "one word for all of them"
+    assert said == [f'waiting: the provider answers rate_limited ("Rate limit {78 * "x"}…") ×12'], "one word for all of them"
     waiting.failed(S.SERVER_ERROR, None)
     _until(said, 2)
     assert said[1:] == ["waiting: the provider answers server_error ×13"]
+    waiting.failed(S.UNREACHABLE, REFUSED)
+    _until(said, 3)
+    assert said[2:] == [f'waiting: nothing answers ("{REFUSED}") ×14'], "the address is told whole"
     waiting.replied()
-    assert said[2:] == [""]
+    assert said[3:] == [""]
 
 
 def test_failures_among_replies_and_after_the_end_are_not_told() -> None:
