@@ -102,7 +102,7 @@ def test_it_is_known_from_as_many_replies_however_fast_they_come(
 
 def test_the_first_reply_that_can_be_read_lets_all_others_begin(provider: Provider, requests: pl.DataFrame, ask: Ask) -> None:
     """The others of the first ones are not waited for: here they come last."""
-    slow = Play(body=completion("It is quite good."), delay_s=1.5)
+    slow = Play(body=completion("It is quite good."), delay_s=3)
     provider.script, provider.then = deque([GOOD, *[slow] * 15]), GOOD
     assert ask(requests, limits=Limits(concurrency=64, deadline_s=5)).n_left == 0
     assert provider.n == N + 15
