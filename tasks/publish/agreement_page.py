@@ -190,7 +190,19 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str |
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
     remedy = "have prompts rated that are drawn at random (--label-next)" if reference is None else "give that judge a `share`"
     found += [_UNEVEN] if standings["has_uneven_prompts"].any() else []
+    found += _corrected_with(compared, reference or PEOPLE)
     return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
+
+
+def _corrected_with(compared: pl.DataFrame, reference: str) -> list[str]:
+    """In which families the ranks that stand side by side were corrected."""
+    n = dict(compared.drop_nulls("n_family").select("estimator", "n_family").iter_rows())
+    if Estimator.JUDGE.value not in n:
+        return []
+    told = f"The judge's ranks are the leaderboard's, corrected for all {n[Estimator.JUDGE.value]} comparisons of its family"
+    apart = n.get(Estimator.PREDICTION_POWERED.value)
+    rest = "." if apart is None else f": the corrected ones for {apart}."
+    return [f"{told}; those of {reference} and the corrected ones are families of their own, of what is rated here{rest}"]
 
 
 def _kindness(row: dict[str, Any]) -> str:

@@ -13,10 +13,11 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses.cells import CellStatus, Total
 from schemas.statuses.people import Against, AgreementReason, Estimator
-from schemas.tables.agreement import AGREEMENT, CORRECTED
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_STANDINGS
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_dimensions, rated_table
+from tasks.aggregate.agreement.as_published import as_published, leaderboard_of
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS
 from tasks.aggregate.agreement.grid import Grid
@@ -45,7 +46,10 @@ def agreement_tables(context: StageContext, reference: Reference) -> dict[Table,
     run = Settings.of(context)
     found = list(rated_dimensions(judgements, scores, reference.ratings, context.rubrics, reference.judge))
     tables = {AGREEMENT: rated_table(AGREEMENT, found, run, agreement_rows), CORRECTED: corrected(found, run)}
-    return tables | corrected_deltas(found, run)
+    deltas = corrected_deltas(found, run)
+    if deltas[CORRECTED_STANDINGS].is_empty():
+        return tables | deltas
+    return tables | as_published(deltas, leaderboard_of(context))
 
 
 def corrected(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings) -> pl.DataFrame:

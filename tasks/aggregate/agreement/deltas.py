@@ -85,13 +85,19 @@ def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings)
                 compared[Estimator(str(row["estimator"]))].append(named | row)
             for row in _standing_rows(one):
                 standing[Estimator(str(row["estimator"]))].append(named | row)
-    done = {estimator: corrected_family(rows, run.benchmark, run.statistics) for estimator, rows in compared.items()}
+    done = {estimator: _corrected(rows, estimator, run) for estimator, rows in compared.items()}
     ranks = [row for estimator, rows in standing.items() for row in ranked(_placed(rows, done[estimator]), done[estimator])]
     rounded = [_rounded(row) for rows in done.values() for row in rows]
     return {
         CORRECTED_COMPARISONS: CORRECTED_COMPARISONS.frame(rounded).sort(CORRECTED_COMPARISONS.key),
         CORRECTED_STANDINGS: CORRECTED_STANDINGS.frame(map(_rounded, ranks)).sort(CORRECTED_STANDINGS.key),
     }
+
+
+def _corrected(rows: Sequence[Row], estimator: Estimator, run: Settings) -> list[Row]:
+    """Each estimator's comparisons are corrected apart, and their families are named apart."""
+    done = corrected_family(rows, run.benchmark, run.statistics)
+    return [row | ({"family": f"{row['family']} | {estimator}"} if row["family"] is not None else {}) for row in done]
 
 
 def _comparison_rows(one: _Dimension, run: Settings) -> Iterator[Row]:

@@ -1,0 +1,91 @@
+"""What `salon agreement` says of the judge alone, held against the leaderboard of the same replies."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from PIL import Image
+
+from rubrics.loading import SHIPPED
+from tests.flows.flow_support import Said
+
+CHECKPOINTS = ("step-1", "step-2", "step-3")
+N_PROMPTS = 40
+FILE = """\
+name = "both"
+rubric_folders = ["mine"]
+[[sources]]
+reader = "manifest"
+path = "m.jsonl"
+model = "m"
+[[rubrics]]
+id = "alignment"
+[[rubrics]]
+id = "second"
+[[judges]]
+model = "somebody"
+recorded = true
+[ratings]
+dimension = "score"
+scale = { min = 1, max = 5, step = 1 }
+"""
+
+
+@pytest.fixture
+def judged(tmp_path: Path, salon: Callable[..., Said]) -> Path:
+    """Two rubrics judged, one of them rated: step-2 is better than step-1 at 5 % of three comparisons, and not of six."""
+    second = tmp_path / "mine" / "second"
+    second.mkdir(parents=True)
+    (second / "prompt.txt").write_bytes((SHIPPED / "alignment" / "prompt.txt").read_bytes())
+    text = (SHIPPED / "alignment" / "rubric.toml").read_text()
+    (second / "rubric.toml").write_text(text.replace('id = "alignment"', 'id = "second"').replace('"score"', '"other"'))
+    drawn = random.Random(5)
+    samples, replies, ratings = [], [], ["item_id,checkpoint,rater,rating"]
+    for number, checkpoint in enumerate(CHECKPOINTS):
+        for n in range(N_PROMPTS):
+            place = f"{checkpoint}-{n}.png"
+            Image.new("RGB", (8, 8), (5 * n, 60 * number, 0)).save(tmp_path / place)
+            sample = {"item_id": f"i{n}", "checkpoint": checkpoint}
+            samples.append(json.dumps(sample | {"image": place, "prompt": f"prompt {n}"}))
+            for rubric in ("alignment", "second"):
+                score = 2 + n % 2 + (number > 0) * ((n < 11) - (n in (11, 12))) + (number > 1) * (n % 4 > 0)
+                replies.append(json.dumps(sample | {"rubric": rubric, "reply": f"Reasoning: so.\nScore: {score}"}))
+            ratings.append(f"i{n},{checkpoint},ann,{drawn.randint(2, 4)}")
+    for name, lines in (("m.jsonl", samples), ("replies.jsonl", replies), ("r.csv", ratings)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    (tmp_path / "b.toml").write_text(FILE)
+    said = salon("import", "b.toml", "--replies", "replies.jsonl")
+    assert said.code == 0, said.err
+    return tmp_path
+
+
+def _table(folder: Path, name: str) -> pl.DataFrame:
+    (path,) = (one for one in folder.glob(f"lake/publish/v1/both/**/{name}.parquet"))
+    return pl.read_parquet(path)
+
+
+def test_the_judge_alone_has_the_leaderboards_ranks_and_its_family(judged: Path, salon: Callable[..., Said]) -> None:
+    said = salon("agreement", "b.toml", "--ratings", "r.csv")
+    assert said.code == 0, said.err
+    mine = _table(judged, "corrected_comparisons").filter(estimator="judge").sort("comparison", "checkpoint_a", "checkpoint_b")
+    board = _table(judged, "comparisons").filter(rubric_id="alignment", category="__macro__")
+    board = board.sort("comparison", "checkpoint_a", "checkpoint_b")
+    one_answer = ["comparison", "checkpoint_a", "checkpoint_b", "p", "p_adjusted", "verdict", "family", "n_family"]
+    assert mine.select(one_answer).rows() == board.select(one_answer).rows()
+    assert set(mine["n_family"]) == {6}
+    assert any(p < 0.05 / 3 and adjusted >= 0.05 for p, adjusted in mine.select("p", "p_adjusted").rows())
+
+    ranked = ["checkpoint", "state", "rank_low", "rank_high", "n_family"]
+    standings = _table(judged, "standings").filter(rubric_id="alignment").sort("checkpoint")
+    of_judge = _table(judged, "corrected_standings").filter(estimator="judge").sort("checkpoint")
+    assert of_judge.select(ranked).rows() == standings.select(ranked).rows()
+    assert "The judge's ranks are the leaderboard's, corrected for all 6 comparisons of its family" in " ".join(said.out.split())
+
+
+def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..., Said]) -> None:
+    assert salon("agreement", "b.toml", "--ratings", "r.csv").code == 0
+    families = _table(judged, "corrected_comparisons").drop_nulls("family").select("estimator", "family", "n_family").unique()
+    assert {("judge", "headline | both", 6), ("labels", "headline | both | labels", 3)} <= set(families.rows())
