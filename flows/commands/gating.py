@@ -73,6 +73,10 @@ def gate(
     alpha: Annotated[
         float, typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: how often a quiet night may alarm.")
     ] = ALPHA,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="Look at the rankings of this judge alone, several times; default: of every judge."),
+    ] = None,
     allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Pass where two cannot be compared.")] = False,
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
@@ -81,15 +85,18 @@ def gate(
     """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
     found = chosen(open_lake(lake).root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
-    n_again, blind = _n_again(found), _blind(found)
+    judges = _judges(standings, judge or [])
+    n_again, blind = _n_again(found), [row for row in _blind(found) if row["judge_model"] in judges]
     pairs = _pairs(contestants(standings), baseline, candidate or [])
-    ruled = rulings(comparisons, standings, pairs, alpha)
+    ruled = rulings(comparisons, standings.filter(pl.col("judge_model").is_in(judges)), pairs, alpha)
+    looked_at = judges if judge else ()
     outcome = summary(ruled)
     if form is GateFormat.JSON:
         said: dict[str, Any] = {
             "publication_id": found.publication_id,
             "benchmark": found.benchmark,
             "alpha": alpha,
+            "judges": judges,
             "outcome": outcome,
             "n_again": n_again,
             "blind": blind,
@@ -98,9 +105,9 @@ def gate(
             orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
         )
     elif form is GateFormat.MARKDOWN:
-        sys.stdout.write(_markdown(found, ruled, alpha, n_again, blind))
+        sys.stdout.write(_markdown(found, ruled, alpha, n_again, blind, looked_at))
     else:
-        _print(found, ruled, alpha, n_again, blind)
+        _print(found, ruled, alpha, n_again, blind, looked_at)
     return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
@@ -120,6 +127,15 @@ def _blind(found: Publication) -> _Blind:
     """What judges are blind to, as their exam found: rubric_id, judge_model, dimension, blind_to."""
     name = f"{EXAM.name}.parquet"
     return marks({EXAM: _read(found, name)}).to_dicts() if name in found.files else []
+
+
+def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
+    """Whose rankings are looked at. Raises InputError for a judge that has none."""
+    known = sorted(standings["judge_model"].unique())
+    for name in asked:
+        if name not in known:
+            raise InputError(f"--judge {name!r} is no judge of this publication; there are: {', '.join(known)}")
+    return [name for name in known if name in asked or not asked]
 
 
 def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
@@ -151,9 +167,9 @@ def _listed(known: Sequence[Contestant]) -> str:
     return ", ".join("/".join(one) for one in known)
 
 
-def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> None:
+def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]) -> None:
     console = result_console()
-    for sentence in _sentences(found, ruled, alpha, n_again, blind):
+    for sentence in _sentences(found, ruled, alpha, n_again, blind, judges):
         console.print(name_of(sentence))
     by_pair = sorted(ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
     for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
@@ -184,7 +200,9 @@ def _row(ruling: Ruling) -> tuple[str, ...]:
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
 
 
-def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> Iterator[str]:
+def _sentences(
+    found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]
+) -> Iterator[str]:
     outcome = summary(ruled)
     n_of = {one: sum(ruling.outcome is one for ruling in ruled) for one in Outcome}
     yield {
@@ -195,6 +213,7 @@ def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_agai
     yield (
         f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
         f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
+        + (f" Looked at are the rankings of {', '.join(judges)} alone." if judges else "")
         + (f" Judgements of samples that are earlier ones again, and have the earlier one's: {n_again:,}." if n_again else "")
         + (
             f" {prompts_needed(ruled, alpha)} shared prompts are the fewest of which a difference can be ruled at that level."
@@ -207,8 +226,10 @@ def _sentences(found: Publication, ruled: Sequence[Ruling], alpha: float, n_agai
     )
 
 
-def _markdown(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind) -> str:
-    first, second = _sentences(found, ruled, alpha, n_again, blind)
+def _markdown(
+    found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]
+) -> str:
+    first, second = _sentences(found, ruled, alpha, n_again, blind, judges)
     rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, ruled)]
     headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
     mark = hashlib.sha256(found.benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it

@@ -7,6 +7,7 @@ arguments=(gate --baseline "$BASELINE" --lake "$LAKE" --format markdown)
 [ -n "$CANDIDATE" ] && arguments+=(--candidate "$CANDIDATE")
 [ -n "$BENCHMARK" ] && arguments+=(--benchmark "$BENCHMARK")
 [ -n "$ALPHA" ] && arguments+=(--alpha "$ALPHA")
+[ -n "$JUDGE" ] && arguments+=(--judge "$JUDGE")
 [ "$ALLOW_UNKNOWN" = true ] && arguments+=(--allow-unknown)
 [ -n "$PUBLICATION" ] && arguments+=(-- "$PUBLICATION")
 

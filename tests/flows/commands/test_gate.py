@@ -108,6 +108,51 @@ def test_the_ruling_is_the_exit_code(salon: Callable[..., Said], arguments: tupl
     assert (said.code, says in said.out + said.err) == (code, True), said
 
 
+@pytest.fixture
+def with_a_share(tmp_path: Path) -> None:
+    """`eye` finds step-2 better in all prompts; `dear` was asked about a share, and shares too few prompts."""
+    compared = [
+        comparison("step-2", "step-1", 1.2, 1e-7),
+        comparison("step-2", "step-1", None, None, judge_model="dear", reason="too_few_paired_prompts"),
+    ]
+    judges = {"eye": 60, "dear": 4}
+    cells = [
+        cell("pa|nter", 7.0, checkpoint=name, judge_model=judge, cell_id=f"{name + judge:0<12.12}")
+        for name in ("step-1", "step-2") for judge in judges
+    ]  # fmt: skip
+    tables = tables_of(cells)
+    tables[COMPARISONS] = rows_of(COMPARISONS, compared)
+    standing = [
+        {"checkpoint": name, "judge_model": judge, "is_headline": True} for name in ("step-1", "step-2") for judge in judges
+    ]
+    tables[STANDINGS] = rows_of(STANDINGS, standing)
+    tables[EXAM] = rows_of(EXAM, [{"judge_model": "dear", "fault": "mirrored", "verdict": "blind", "is_meant": True}])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says", "judges"),
+    [
+        ((), 1, "Nobody can tell: 1 of 2 comparisons say nothing.", ["dear", "eye"]),
+        (("--judge", "eye"), 0, "Looked at are the rankings of eye alone.", ["eye"]),
+        (("--judge", "dear"), 1, "Nobody can tell: 1 of 1 comparisons say nothing.", ["dear"]),
+        (("--judge", "eye", "--judge", "dear"), 1, "Looked at are the rankings of dear, eye alone.", ["dear", "eye"]),
+        (("--judge", "eyes"), 2, "--judge 'eyes' is no judge of this publication; there are: dear, eye", None),
+    ],
+    ids=["every judge", "the one that saw all", "the one that saw a share", "both by name", "nobody"],
+)
+@pytest.mark.usefixtures("with_a_share")
+def test_whose_rankings_are_looked_at(
+    salon: Callable[..., Said], arguments: tuple[str, ...], code: int, says: str, judges: list[str] | None
+) -> None:
+    said = salon("gate", *arguments)
+    assert (said.code, says in said.out + said.err) == (code, True), said
+    assert ("is blind to mirrored" in said.out) == ("dear" in (judges or ()))
+    if judges:
+        told = json.loads(salon("gate", *arguments, "--format", "json").out)
+        assert (told["judges"], {one["judge_model"] for one in told["rulings"]}) == (judges, set(judges))
+
+
 @pytest.mark.usefixtures("published")
 def test_a_name_is_no_markup_in_the_comment(salon: Callable[..., Said]) -> None:
     said = salon("gate", "--format", "markdown").out
@@ -154,9 +199,10 @@ def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
     code, comments = push()
     assert (code, len(comments)) == (1, 2)
     assert "Regression" in comments[1]
-    code, comments = push(BASELINE="pa|nter/step-1", CANDIDATE="pa|nter/step-2")
+    code, comments = push(BASELINE="pa|nter/step-1", CANDIDATE="pa|nter/step-2", JUDGE="eye")
     assert (code, len(comments), comments[0]) == (0, 2, "what a person wrote")
     assert "No regression found" in comments[1]
+    assert "of eye alone" in comments[1]
     assert "Regression" in (tmp_path / "summary.md").read_text()
     assert push(GH_DOWN="for a moment") == (1, comments), "which comments there are is not known: none is added"
     assert push(BASELINE="nobody")[0] == 2
