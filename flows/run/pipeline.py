@@ -1,10 +1,9 @@
 """The main job from an opened run to a published table, whatever runs its shards. Stage by stage: stages.py, judging.py."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -17,6 +16,7 @@ from flows.run.context import RunContext
 from flows.run.preview import forecasts
 from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all
+from flows.run.since import before, say_what_changed
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
 from schemas.errors import GateBlockedError
 from schemas.metrics import means_for_prompts_like_these
@@ -33,9 +33,8 @@ from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.import_replies.importing import check_importable
 from tasks.ledger.ledger import opened
-from tasks.publish.folders import LAYOUT, Published, is_published, publication_folder
-from tasks.publish.identity import asked_otherwise, provenance, publication_id
-from tasks.publish.pointer import read_pointer
+from tasks.publish.folders import Published, is_published, publication_folder
+from tasks.publish.identity import publication_id
 from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.index import write_index
@@ -43,7 +42,6 @@ from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
 from tasks.validate.gate_and_quarantine import ValidationResult
-from tasks.verify.publication import read_provenance
 
 
 def run_pipeline(
@@ -94,13 +92,13 @@ def run_pipeline(
         imported = stages.import_recorded(run, replies)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
-    before = _provenance_of_current(run)
+    was = before(run)
     try:
         published, cells = finish(run)
     except GateBlockedError:
         record(run, started_at, dataset, asked, "blocked")
         raise
-    _say_what_is_asked_otherwise(run, before, published)
+    say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
     pairs = boards_in(published.folder)
     n_requests = planned.n_requests if asked_before is None else asked.n_requests
     summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, run.benchmark.judges)
@@ -111,19 +109,6 @@ def run_pipeline(
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     push(run.lake.root, write_index(run.lake.root))
     return summary
-
-
-def _provenance_of_current(run: RunContext) -> dict[str, Any]:
-    """Of the publication that is current now; empty where there is none, or none that says enough."""
-    home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
-    pointer = read_pointer(home)
-    return (pointer and read_provenance(home / pointer["publication_id"])) or {}
-
-
-def _say_what_is_asked_otherwise(run: RunContext, before: Mapping[str, Any], published: Published) -> None:
-    changed = asked_otherwise(before, provenance(run)) if published.is_new else []
-    if changed:
-        run.reporter.say(f"{', '.join(changed)}: the numbers do not compare with those of the publication that was current")
 
 
 def _say_what_is_not_read(run: RunContext, dataset: IngestResult) -> None:

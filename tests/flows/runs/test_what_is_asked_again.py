@@ -104,3 +104,26 @@ def test_two_samples_more_and_one_picture_under_two_prompts(judged: Path, tmp_pa
     shutil.copyfile(picture, judged / "00005" / "samples" / "0002.png")
     shutil.copyfile(picture, judged / "00003" / "samples" / "0002.png")
     assert _asked_again(tmp_path) == {"alignment": 2, "composed": 2}
+
+
+def test_checkpoints_that_vanished_are_told_and_those_that_were_not_chosen_are_not(
+    judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    painter = judged.parent
+    for name in [path.name for path in painter.iterdir()]:  # the demo's others, less all but three pictures
+        for prompt in sorted((painter / name).iterdir())[3:]:
+            shutil.rmtree(prompt)
+    there = sorted(path.name for path in painter.iterdir())
+
+    def told(day: int, *arguments: str) -> str:
+        assert run(["run", str(tmp_path / "b.toml"), "--run-date", f"2026-02-{day:02}", *arguments]) in (0, 1)
+        return " ".join(capsys.readouterr().err.split())
+
+    assert "was current" not in told(1)
+    assert "was current" not in told(2, "--checkpoints", there[0])
+    assert "was current" not in told(3)
+    shutil.rmtree(painter / there[1])
+    shutil.rmtree(painter / there[2])
+    said = told(4)
+    assert f"demo-painter/{there[1]}, demo-painter/{there[2]}: in the publication that was current, and without samples" in said
+    assert "was current" not in told(5)

@@ -1,0 +1,67 @@
+"""What a run says of its publication beside the one that was current: who asks otherwise, and which checkpoints are gone."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from flows.run.context import RunContext
+from schemas.errors import CorruptLakeError
+from schemas.metrics import natural_key
+from schemas.tables.published import BENCHMARK_LONG
+from tasks.publish.folders import LAYOUT
+from tasks.publish.identity import asked_otherwise, provenance
+from tasks.publish.pointer import read_pointer
+from tasks.publish.reading import Publication, checked_file
+from tasks.verify.publication import read_provenance
+
+Checkpoint = tuple[str, str]
+_N_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The publication that is current now: its provenance, and whom it has; nothing of either where it cannot be read."""
+
+    provenance: Mapping[str, Any]
+    checkpoints: Collection[Checkpoint]
+
+
+def before(run: RunContext) -> Before:
+    """What is current before the run publishes."""
+    home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
+    pointer = read_pointer(home)
+    if pointer is None:
+        return Before({}, ())
+    folder = home / pointer["publication_id"]
+    found = Publication(run.benchmark.name, folder.name, pointer["run_date"], folder, is_current=True)
+    try:
+        cells = pl.read_parquet(checked_file(found, f"{BENCHMARK_LONG.name}.parquet"), columns=["model", "checkpoint"])
+    except CorruptLakeError:  # salon verify says so; a run needs nothing of it
+        cells = BENCHMARK_LONG.empty()
+    return Before(read_provenance(folder) or {}, checkpoints_in(cells))
+
+
+def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:
+    """Whom cells are of."""
+    return set(cells.select("model", "checkpoint").unique().iter_rows())
+
+
+def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_new: bool, is_all: bool) -> None:
+    """Of a publication's `cells`. `is_all`: it was to have every checkpoint there is, not such as were chosen."""
+    changed = asked_otherwise(was.provenance, provenance(run)) if is_new else []
+    if changed:
+        run.reporter.say(f"{', '.join(changed)}: the numbers do not compare with those of the publication that was current")
+    gone = sorted(set(was.checkpoints) - checkpoints_in(cells), key=lambda one: (one[0], natural_key(one[1]), one[1]))
+    if gone and is_all:
+        run.reporter.say(_gone(gone))
+
+
+def _gone(gone: list[Checkpoint]) -> str:
+    named = ", ".join("/".join(one) for one in gone[:_N_NAMED])
+    more = f" and {len(gone) - _N_NAMED:,} more" if len(gone) > _N_NAMED else ""
+    return (
+        f"{named}{more}: in the publication that was current, and without samples in this one; ranks and differences are of the "
+        "other checkpoints alone, and corrected for fewer comparisons"
+    )
