@@ -22,7 +22,7 @@ from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
 from tasks.context import Reference, StageContext
-from tasks.ingest.rating_matching import match_ratings, rated_samples
+from tasks.ingest.rating_matching import check_some_count, match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, read_ratings
 from tasks.ingest.votes import match_votes, read_votes
 from tasks.lake.pictures import with_picture_path
@@ -117,9 +117,13 @@ def _run(
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
     rated = run.executor.once(take_ratings, run.stage, ratings) if ratings else RATINGS.empty()
+    if ratings:
+        check_some_count(rated, "ratings")
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
     voted = run.executor.once(take_votes, run.stage, votes) if votes else VOTES.empty()
+    if votes:
+        check_some_count(voted, "votes")
     imported = stages.import_recorded(run, replies) if replies else None
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))

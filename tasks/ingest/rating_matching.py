@@ -1,7 +1,7 @@
 """Which sample each rating is of, and what becomes of repeated ratings. How ratings are read is ratings.py."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.agreement import RATINGS
 from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
+from tasks.ingest.paths import quote
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
 from tasks.lake.pictures import StoredDataset, with_picture_path
 
@@ -38,6 +39,7 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
         raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
     found = _settle_repeats(matched(frame, samples))
     if found["sample_id"].null_count() == found.height:
+        _check_no_sample_meant_twice(frame, found, samples)
         first = ", ".join(found["rating_key"].head(N_EXAMPLES)) + _looked_up(frame, samples)
         raise SourceError(
             f"none of the {found.height} ratings is of a sample of the dataset (the first: {first}); map item_id, "
@@ -45,6 +47,55 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
         )
     order = pl.Series([natural(key) for key in found["rating_key"]])
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
+
+
+def check_some_count(found: pl.DataFrame, noun: str) -> None:
+    """Raises SourceError where no rating, or vote, of the table counts: nothing could be held against them."""
+    if (found["status"] == RatingStatus.OK.value).any():
+        return
+    n_by_status = found["status"].value_counts(sort=True).rows()
+    first = "".join(f" (the first: {one})" for one in examples(found)[:1])
+    told = ", ".join(f"{n:,} {status}" for status, n in n_by_status)
+    raise SourceError(
+        f"none of the {found.height:,} {noun} counts: {told}{first}; {_REMEDIES.get(n_by_status[0][0], 'mend them')}"
+    )
+
+
+_DECLARE = (
+    "where people rated on another scale, declare theirs under [ratings]: scale = { min = 0, max = 100 }, and step where they "
+    "had one (docs/agreement.md)"
+)
+_REMEDIES: Mapping[str, str] = {
+    RatingStatus.OUT_OF_RANGE: _DECLARE,
+    RatingStatus.OFF_STEP: _DECLARE,
+    RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and a number where a word stands",
+    RatingStatus.MISSING: "fill them in",
+    RatingStatus.CONFLICTING: "map the column that names the rater to rater, or leave each rater one for a sample",
+    RatingStatus.UNKNOWN_WORD: "say under [ratings.votes] words what each is worth",
+}
+
+
+def _check_no_sample_meant_twice(frame: pl.DataFrame, found: pl.DataFrame, samples: pl.DataFrame) -> None:
+    """Raises SourceError where ratings are of no one sample since theirs cannot be told apart, with what would do that."""
+    several = found.filter(status=RatingStatus.AMBIGUOUS.value).sort("row")
+    if several.is_empty():
+        return
+    row = several.row(0, named=True)
+    hits = _hits(frame.filter(row=row["row"]), samples)
+    apart = [one for one in NARROWING if hits[f"is_{one}"].n_unique() > 1]
+    said = ", ".join(
+        f"{name} {quote(text, 80)}" for name in (*IDENTIFIERS, *NARROWING) if (text := row[f"said_{name}"]) is not None
+    )
+    differ = f", which differ in {' and '.join(apart)}" if apart else ""
+    remedy = (
+        f"give the ratings a column {' and '.join(apart)}, or map it"
+        if apart
+        else f"map one of {', '.join(IDENTIFIERS)} that does"
+    )
+    raise SourceError(
+        f"none of the {found.height:,} ratings is of one sample of the dataset: {several.height:,} stand for several (the first: "
+        f"{row['rating_key']}, {said}: {hits.height} samples{differ}); {remedy} under [ratings] columns"
+    )
 
 
 def _looked_up(frame: pl.DataFrame, samples: pl.DataFrame) -> str:
@@ -78,15 +129,11 @@ def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[st
 
     `frame` has a row number `row`, a `status`, and what its row says in `said_` columns; `samples` as rated_samples().
     """
-    texts = samples.with_columns(pl.col("seed").cast(pl.String))
-    rest, pieces = frame, []
-    for name in identifiers:
-        mine, rest = rest.filter(pl.col(f"said_{name}").is_not_null()), rest.filter(pl.col(f"said_{name}").is_null())
-        mine = mine.select("row", *_said(), identifier=f"said_{name}")
-        pieces.append(_of_picture(mine, texts) if name == "image" else mine.join(_known(texts, name), on="identifier"))
-    agrees = [pl.col(f"said_{one}").is_null() | pl.col(f"said_{one}").eq_missing(pl.col(f"is_{one}")) for one in NARROWING]
-    hits = pl.concat(pieces).filter(*agrees)
-    hits = hits.group_by("row").agg(pl.len().alias("n_hits"), pl.first("sample_id"), pl.first("item_id"))
+    hits = (
+        _hits(frame, samples, identifiers)
+        .group_by("row")
+        .agg(pl.len().alias("n_hits"), pl.first("sample_id"), pl.first("item_id"))
+    )
     joined = frame.join(hits, on="row", how="left").sort("row")
     is_one = pl.col("n_hits") == 1
     why = pl.when(pl.col("n_hits") > 1).then(pl.lit(RatingStatus.AMBIGUOUS.value)).otherwise(pl.lit(RatingStatus.UNMATCHED.value))
@@ -95,6 +142,18 @@ def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[st
         item_id=pl.when(is_one).then("item_id").otherwise("said_item_id"),
         status=pl.when(is_one).then("status").otherwise(why),
     )
+
+
+def _hits(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[str] = IDENTIFIERS) -> pl.DataFrame:
+    """A row for each cell and each sample it can be of, with what tells that sample from others of its name."""
+    texts = samples.with_columns(pl.col("seed").cast(pl.String))
+    rest, pieces = frame, []
+    for name in identifiers:
+        mine, rest = rest.filter(pl.col(f"said_{name}").is_not_null()), rest.filter(pl.col(f"said_{name}").is_null())
+        mine = mine.select("row", *_said(), identifier=f"said_{name}")
+        pieces.append(_of_picture(mine, texts) if name == "image" else mine.join(_known(texts, name), on="identifier"))
+    agrees = [pl.col(f"said_{one}").is_null() | pl.col(f"said_{one}").eq_missing(pl.col(f"is_{one}")) for one in NARROWING]
+    return pl.concat(pieces).filter(*agrees)
 
 
 def _known(texts: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 from schemas.benchmark.ratings import Ratings
 from schemas.errors import InputError, SourceError
 from schemas.statuses.people import RatingStatus
-from tasks.ingest.rating_matching import match_ratings
+from tasks.ingest.rating_matching import check_some_count, match_ratings
 from tasks.ingest.ratings import read_ratings
 
 SAMPLES = pl.DataFrame(
@@ -165,11 +165,47 @@ def test_where_keeps_rows(take: Callable[..., pl.DataFrame]) -> None:
             r"none of the 1 ratings is of a sample.*people.jsonl#1.*item_id 'zzz', where the samples have such as 'one'",
             id="no match",
         ),
+        pytest.param(
+            [{"item_id": "one", "rater": "ann", "dimension": "look", "rating": 3}],
+            {},
+            r"item_id 'one': 2 samples, which differ in model\); give the ratings a column model, or map it under",
+            id="two models",
+        ),
+        pytest.param(
+            [{"image": "one.png", "seed": 0, "rating": 3}, {"item_id": "zzz", "rating": 3}],
+            {"dimension": "look"},
+            r"none of the 2 ratings is of one sample .*: 1 stand for several \(the first: people.jsonl#1.* seed '0'.* in model",
+            id="two pictures of a name",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said(take: Callable[..., pl.DataFrame], rows: Any, how: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         take(rows, **how)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (
+            [60, 80],
+            r"none of the 2 ratings counts: 2 out_of_range \(the first: .*#1.*: 60 is not within 1 to 5\).*declare theirs",
+        ),
+        ([2.5, None], r"1 off_step.*2.5 is no step of 1 from 1"),
+        (["3,5", "4,5", 9], r"2 bad_value, 1 out_of_range \(.*'3,5'.* is not a number\); .*decimal point"),
+        ([None, None], r"none of the 2 ratings counts: 2 missing; fill them in"),
+        ([[3, 4]], r"2 conflicting.*names the rater"),
+    ],
+    ids=["another scale", "between steps", "decimal commas", "not filled in", "two of each"],
+)
+def test_ratings_of_which_none_counts_are_refused(take: Callable[..., pl.DataFrame], numbers: list[Any], said: str) -> None:
+    row: dict[str, str | None] = {"item_id": "two", "dimension": "look"}
+    each = [(f"r{n}", one) for n, some in enumerate(numbers) for one in (some if isinstance(some, list) else [some])]
+    rows = [row | {"rater": rater, "rating": None if one is None else str(one)} for rater, one in each]
+    scale = {"min": 1, "max": 5, "step": 1}
+    with pytest.raises(SourceError, match=said):
+        check_some_count(take(rows, scale=scale), "ratings")
+    check_some_count(take([*rows, row | {"rater": "eve", "rating": "3"}], scale=scale), "ratings")
 
 
 def test_a_folder_is_its_files_and_names_its_raters(tmp_path: Path) -> None:

@@ -89,3 +89,12 @@ def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..
     assert salon("agreement", "b.toml", "--ratings", "r.csv").code == 0
     families = _table(judged, "corrected_comparisons").drop_nulls("family").select("estimator", "family", "n_family").unique()
     assert {("judge", "headline | both", 6), ("labels", "headline | both | labels", 3)} <= set(families.rows())
+
+
+def test_ratings_of_which_none_counts_publish_nothing(judged: Path, salon: Callable[..., Said]) -> None:
+    rows = (judged / "r.csv").read_text().splitlines()
+    (judged / "hundred.csv").write_text("\n".join([rows[0], *(f"{row}0" for row in rows[1:])]))
+    said = salon("agreement", "b.toml", "--ratings", "hundred.csv")
+    assert said.code == 2
+    assert "none of the 120 ratings counts: 120 out_of_range" in said.err
+    assert not list(judged.glob("lake/publish/v1/both/agreement/*"))
