@@ -1,7 +1,7 @@
 """What makes a plan whole: its id, requests asked once over all parts, and stopping before a rubric nobody can be asked under."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -130,19 +130,27 @@ def summarise(judgements: pl.LazyFrame) -> pl.DataFrame:
     return judgements.group_by(by).agg(n=pl.len()).sort(by).collect(engine="streaming")
 
 
-def check_something_to_ask(summary: pl.DataFrame, rubrics: Mapping[str, Rubric], sources: Iterable[str]) -> None:
-    """Raise NothingToJudgeError for every rubric under which no sample at all can be judged, saying what it lacks."""
+def check_something_to_ask(
+    summary: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    sources: Iterable[str],
+    first_unusable: Callable[[], Mapping[str, str]] = dict,
+) -> None:
+    """Raise NothingToJudgeError for every rubric under which no sample at all can be judged, saying what it lacks.
+
+    `first_unusable`: by the status of samples that cannot be judged, the first such row in words; called where that is so.
+    """
     sentences: list[str] = []
     if summary.is_empty():
         raise NothingToJudgeError("the benchmark has no samples; check the path and the `where` of its sources")
     for (rubric_id,), rows in summary.group_by("rubric_id", maintain_order=True):
         if JudgementStatus.PLANNED not in rows["status"]:
-            sentences.append(_sentence(rubrics[str(rubric_id)], rows, ", ".join(sources)))
+            sentences.append(_sentence(rubrics[str(rubric_id)], rows, ", ".join(sources), first_unusable))
     if sentences:
         raise NothingToJudgeError("\n".join(sentences))
 
 
-def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
+def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: Callable[[], Mapping[str, str]]) -> str:
     first_judge = rows.filter(pl.col("judge_model") == rows["judge_model"][0])
     n_by_status = dict(first_judge.group_by("status").agg(pl.col("n").sum()).iter_rows())
     n_samples = sum(n_by_status.values())
@@ -181,8 +189,10 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str) -> str:
             f"under [value_maps.{unknown[0]}] of a rubric of your own, or mend the source"
         )
     if n := n_by_status.get(JudgementStatus.UNUSABLE_SAMPLE):
-        words = ", ".join(sorted(first_judge.filter(pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE)["reason"].unique()))
-        clauses.append(f"cannot use {_share(n, n_samples)}: {words}; mend these files or rows")
+        statuses = sorted(first_judge.filter(pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE)["reason"].unique())
+        first = first_unusable()
+        told = ", ".join(f"{status} (the first: {first[status]})" if status in first else status for status in statuses)
+        clauses.append(f"cannot use {_share(n, n_samples)}: {told}; mend these files or rows")
     return f"rubric {rubric.id} " + "; it ".join(clauses)
 
 

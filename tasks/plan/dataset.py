@@ -6,6 +6,7 @@ unchanged run plans nothing. The note can be deleted at any time; then the plan 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +28,7 @@ from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, 
 from tasks.plan.exam import exam_choices
 from tasks.plan.pairs import pair_rows, paired
 from tasks.plan.rows import Planned, Planner
-from tasks.plan.samples import scanned
+from tasks.plan.samples import first_unusable, scanned, with_first_row
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 50_000
@@ -116,7 +117,9 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
     for rubric in context.rubrics.values():
         mine = summary.filter(summary["rubric_id"] == rubric.id)
         if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
-            check_something_to_ask(mine, context.rubrics, _with_first_row(context, context.sources_for(rubric.id)))
+            sources = context.sources_for(rubric.id)
+            first_bad = partial(first_unusable, context, sources)
+            check_something_to_ask(mine, context.rubrics, with_first_row(context, sources), first_bad)
     staging = context.lake.root / "staging"
     looks = context.benchmark.statistics.stopping.looks
     key = plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id, folder=staging, looks=looks)
@@ -224,17 +227,6 @@ def _of_pairs(context: StageContext) -> list[object]:
         return []
     benchmark = context.benchmark
     return [benchmark.pairs.model_dump(mode="json"), benchmark.nightly.baseline, benchmark.limits.shard_size]
-
-
-def _with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
-    """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
-
-    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
-        named = rows.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
-        return named.unique("source", keep="first", maintain_order=True)
-
-    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
-    return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
 
 
 def _further_sources(context: StageContext) -> frozenset[str]:

@@ -10,6 +10,7 @@ import polars as pl
 from schemas.records import IMAGE
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
+from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import with_later_columns
 from tasks.plan.questions import TEXT_COLUMNS
@@ -71,3 +72,26 @@ def groups(samples: pl.DataFrame) -> Any:
         .agg("row", "sample_id", "image_sha256", "digests")
         .iter_rows()
     )
+
+
+def with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
+    """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
+
+    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
+        named = rows.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
+        return named.unique("source", keep="first", maintain_order=True)
+
+    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
+    return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
+
+
+def first_unusable(context: StageContext, sources: Sequence[str]) -> dict[str, str]:
+    """Of each status of samples that cannot be judged the first row: its source, its key, and what is wrong with it."""
+
+    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
+        mine = rows.filter(pl.col("source").is_in(list(sources)), pl.col("status") != SampleStatus.OK.value)
+        named = mine.select("status", "source", "source_key", "detail")
+        return named.unique("status", keep="first", maintain_order=True)
+
+    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
+    return {status: f"{source}, {key}{f': {detail}' if detail else ''}" for status, source, key, detail in first.iter_rows()}

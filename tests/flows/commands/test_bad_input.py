@@ -67,6 +67,14 @@ STOPS = {
         {"manifest": _rows(GOOD), "judge": '[[judges]]\nmodel = "x"\napi_key_env = "NO_SUCH_KEY"\n'},
         ["NO_SUCH_KEY", "export"],
     ),
+    "all files missing": (
+        {"manifest": _rows(GOOD | {"image": "no/x.png"}, GOOD | {"image": "no/y.png"})},
+        ["cannot use all 2 samples: missing_file (the first: drawn, m.jsonl#1: there is no file 'no/x.png'", "mend"],
+    ),
+    "all rows in Latin-1": (
+        {"manifest": "image,prompt\na.png,caf\xe9\nb.png,caf\xe9\n".encode("latin-1"), "name": "m.csv"},
+        ["bad_value (the first: drawn, m.csv#1: the row holds a byte that is not UTF-8)"],
+    ),
     "manifest is not JSON": ({"manifest": "{not json}\n"}, ["m.jsonl", "1"]),
 }
 
