@@ -18,6 +18,10 @@ from tasks.plan.anchors import ANCHORS
 _LOOKS_LIKE_A_FILE = rf"(?i).\.({'|'.join(sorted(suffix.removeprefix('.') for suffix in IMAGE_SUFFIXES))})\s*$"
 
 
+_N_LOOKED_AT = 1000
+"""Items with several prompts that are looked at one by one."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundCheckpoint:
     """A checkpoint of a dataset: its samples, and those of them that can be judged."""
@@ -55,7 +59,7 @@ def found_in(run: StageContext) -> Found:
     parts = run.lake.collect(SAMPLES, run.ids.dataset_id, counted)
     sums = parts.group_by("model", "checkpoint").agg(pl.col("n_samples", "n_usable").sum())
     made = sorted(sums.iter_rows(), key=lambda row: (row[0], natural_key(row[1]), row[1]))
-    return Found([FoundCheckpoint(*row) for row in made], _of_prompts(run.benchmark, parts))
+    return Found([FoundCheckpoint(*row) for row in made], [*_of_prompts(run.benchmark, parts), *differing_prompts(run)])
 
 
 def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
@@ -73,3 +77,45 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
                 f'{quote(first, 60)}; name the column that holds the prompt in columns = {{ prompt = "…" }}{spare}'
             )
     return notes
+
+
+def differing_prompts(run: StageContext) -> list[str]:
+    """A note where checkpoints have different prompts under one item_id, as after a correction in some of them alone.
+
+    In memory are two numbers for each item. Items with several prompts in one checkpoint are left aside: there an id is no
+    prompt's name.
+    """
+    if not any("prompt" in rubric.unit for rubric in run.rubrics.values()):
+        return []
+    ends = pl.DataFrame(schema={"item_id": pl.String, "low": pl.UInt64, "high": pl.UInt64})
+    by_item = [pl.col("low").min(), pl.col("high").max()]
+    for rows in run.lake.scans(SAMPLES, run.ids.dataset_id):
+        hashes = _named_prompts(rows).select("item_id", low=pl.col("prompt").hash(), high=pl.col("prompt").hash())
+        some = hashes.group_by("item_id").agg(by_item).collect(engine="streaming")
+        ends = pl.concat([ends, some]).group_by("item_id").agg(by_item)
+    several = ends.filter(pl.col("low") != pl.col("high"))["item_id"].sort()
+    if several.is_empty():
+        return []
+    is_one = pl.col("item_id").is_in(several.head(_N_LOOKED_AT).to_list())
+    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: _named_prompts(rows).filter(is_one).unique())
+    return _of_items(made, len(several))
+
+
+def _named_prompts(rows: pl.LazyFrame) -> pl.LazyFrame:
+    named = rows.filter(~pl.col("model").is_in([EXAM, ANCHORS]), pl.col("item_id").is_not_null(), pl.col("prompt").is_not_null())
+    return named.select("item_id", "model", "checkpoint", "prompt")
+
+
+def _of_items(made: pl.DataFrame, n_several: int) -> list[str]:
+    """The note on items of which each checkpoint has one prompt, and not the same."""
+    n_of_one = made.unique().group_by("item_id", "model", "checkpoint").len()
+    ambiguous = n_of_one.filter(pl.col("len") > 1)
+    mine = made.unique().join(ambiguous, on="item_id", how="anti").sort("item_id", "model", "checkpoint")
+    if mine.is_empty():
+        return []
+    n_items, name = mine["item_id"].n_unique(), mine["item_id"][0]
+    first = mine.filter(item_id=name).unique("prompt", keep="first", maintain_order=True)
+    said = [f"{quote(row['prompt'], 60)} of {row['model']}/{row['checkpoint']}" for row in first[:2].iter_rows(named=True)]
+    count = "" if n_items == 1 else f" ({n_items:,}{' and more' if n_several > _N_LOOKED_AT else ''} items have several)"
+    told = f"item {quote(name, 60)} has {first.height} prompts, such as {' and '.join(said)}{count}"
+    return [f"{told}; pictures of differing prompts are not compared with one another"]

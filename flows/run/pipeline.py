@@ -13,6 +13,7 @@ from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.context import RunContext
+from flows.run.found import differing_prompts
 from flows.run.preview import forecasts
 from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all
@@ -68,8 +69,8 @@ def run_pipeline(
         check_importable(run.benchmark, run.rubrics, replies)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
-    _say_what_is_not_read(run, dataset)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
+    _say_what_is_not_as_meant(run, dataset)
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.benchmark.name, run.run_date) if night else "")
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
@@ -111,8 +112,8 @@ def run_pipeline(
     return summary
 
 
-def _say_what_is_not_read(run: RunContext, dataset: IngestResult) -> None:
-    for note in dataset.notes:
+def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
+    for note in [*dataset.notes, *differing_prompts(run.stage)]:
         run.reporter.say(note)
 
 

@@ -101,3 +101,34 @@ def test_prompts_that_are_names_of_files_are_told(
     assert (f"note source 'set': {n} of 2 prompts end like the name of a picture, as 'cups.of/" in said) == (n == 2)
     assert ("note source 'set': 1 of 2 prompts end like the name of a picture, as 'a.JPG '" in said) == (n == 1)
     assert ("prompts end" in said) == (n > 0)
+
+
+BOTH = ["a/red/1.png", "a/blue/2.png", "b/red/1.png", "b/blue/2.png"]
+ITEMS: dict[str, tuple[list[str], str]] = {
+    "the same": (BOTH, ""),
+    "one corrected": (
+        [*BOTH, "c/a red cup/1.png", "c/blue/2.png"],
+        "item '1' has 2 prompts, such as 'red' of m/a and 'a red cup' of m/c; pictures of differing prompts are not compared",
+    ),
+    "both corrected": (
+        [*BOTH, "c/a red cup/1.png", "c/a blue cup/2.png"],
+        "item '1' has 2 prompts, such as 'red' of m/a and 'a red cup' of m/c (2 items have several); pictures",
+    ),
+    "an id of many things": (["a/red/1.png", "a/blue/1.png", "b/green/1.png"], ""),
+    "only one of two is of many things": (
+        ["a/red/1.png", "a/blue/1.png", "a/red/2.png", "b/blue/2.png"],
+        "item '2' has 2 prompts",
+    ),
+}
+
+
+@pytest.mark.parametrize(("places", "told"), ITEMS.values(), ids=ITEMS.keys())
+def test_an_item_whose_prompt_differs_between_checkpoints_is_told(
+    write: Callable[..., Path], salon: Callable[..., Said], places: list[str], told: str
+) -> None:
+    columns = 'columns = { prompt = "folder", item_id = "stem" }'
+    file = write(f'path = "set/{{checkpoint}}"\n{columns}', *places)
+    notes = json.loads(salon("plan", file, "--json").out)["notes"]
+    assert [note.startswith(told) for note in notes] == [True] * bool(told)
+    file.write_text(file.read_text().replace('base_url = "http://127.0.0.1:1/v1"', "recorded = true"))  # nobody is asked
+    assert ("pictures of differing prompts" in " ".join(salon("run", file).err.split())) == bool(told)
