@@ -12,6 +12,7 @@ from flows.nights.record import Night, night_budget, note_night
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
+from flows.run.complete import saying_who_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts
 from flows.run.preview import forecasts
@@ -78,7 +79,7 @@ def run_pipeline(
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
-        with recorded_where_it_ends(run, started_at, dataset, planned):
+        with recorded_where_it_ends(run, started_at, dataset, planned), saying_who_is_complete(run, planned):
             asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
