@@ -17,10 +17,10 @@ from flows.observability.terminal import Console, name_of, one_line, result_cons
 from flows.run.context import open_run
 from schemas.errors import InputError
 from schemas.statuses.cells import Total
-from schemas.statuses.people import AgreementMetric
+from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.rating_matching import examples
-from tasks.publish.agreement_page import Ranking, rankings
+from tasks.publish.standings.corrected_ranks import Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 if TYPE_CHECKING:
@@ -120,15 +120,20 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
 
 
 def _print_beside(console: Console, headers: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    table = Table(*headers, box=None, padding=(0, 1), header_style="dim")
+    table = Table(*_folding(headers), box=None, padding=(0, 1), header_style="dim")
     for name, *cells in lines:
         table.add_row(name_of(name), *(Text(one_line(cell)) for cell in cells))
     console.print(table)
     console.print()
 
 
+def _folding(headers: Sequence[str]) -> list[Column]:
+    """Columns in which a word that is too long goes on in the next line: one that is cut cannot be looked up."""
+    return [Column(one_line(header), overflow="fold") for header in headers]
+
+
 def _table(rows: pl.DataFrame) -> Table:
-    table = Table("", "against", *SHOWN.values(), "samples", box=None, padding=(0, 1), header_style="dim")
+    table = Table(*_folding(["", "against", *SHOWN.values(), "samples"]), box=None, padding=(0, 1), header_style="dim")
     for (kind, subject, against), mine in rows.group_by("subject_kind", "subject", "against", maintain_order=True):
         by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
         figures = [_figure(by_metric.get(metric.value)) for metric in SHOWN]
@@ -145,8 +150,6 @@ def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
     if chosen.half_now is not None and chosen.half_then is not None:
         console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these")
     else:
-        from tasks.aggregate.agreement.powered import MIN_IN_STRATUM, MIN_LABELLED
-
         console.print(f"interval    not known before {MIN_LABELLED} labelled prompts, {MIN_IN_STRATUM} in each category")
     console.print("then        fill in rater and rating, and give the file to --ratings; what stays empty does not count")
 
@@ -154,8 +157,8 @@ def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
 def _print_ranking(console: Console, ranking: Ranking) -> None:
     console.print(Text(one_line(ranking.title), style="bold"))
     width = min(_NAME_WIDTH, max(len(str(line[0])) for line in ranking.lines))
-    names = Column("", min_width=width)  # or checkpoints of one model could not be told apart
-    table = Table(names, *(one_line(header) for header in ranking.headers), box=None, padding=(0, 1), header_style="dim")
+    names = Column("", min_width=width, overflow="fold")  # or checkpoints of one model could not be told apart
+    table = Table(names, *_folding(ranking.headers), box=None, padding=(0, 1), header_style="dim")
     for checkpoint, *cells in ranking.lines:
         table.add_row(name_of(str(checkpoint)), *(Text(str(cell)) for cell in cells))
     console.print(table)

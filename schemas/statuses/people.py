@@ -79,6 +79,12 @@ class AgreementReason(StrEnum):
     ALL_LABELLED = "all_labelled"  # every prompt has ratings: nothing is left to correct with
 
 
+MIN_LABELLED = 10
+"""Under this many labelled prompts the tuning follows noise: nothing is corrected."""
+MIN_IN_STRATUM = 3
+"""Two labels of a category are alike by chance too often: differences of nothing are found in 12 % of cases at 5 %."""
+
+
 class Estimator(StrEnum):
     """How a mean over prompts was made from a judge's scores and people's ratings."""
 

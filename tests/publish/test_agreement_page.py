@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
-from tasks.publish.agreement_page import Ranking, rankings
+from tasks.publish.standings.corrected_ranks import Ranking, rankings
 
 WHERE = {
     "publication_id": "a" * 64, "benchmark": "b", "dataset_id": "d", "rubric_id": "plain", "rubric_version": "1",
@@ -98,6 +98,25 @@ def test_no_kindness_is_said_where_it_was_looked_for_and_not_where_not() -> None
 def test_what_the_label_check_says(check: str, p: float | None, words: str) -> None:
     rows = [row | ({"label_check": check, "p_labels_random": p} if row["estimator"] != "labels" else {}) for row in ROWS]
     assert words in ranking(rows, []).sentences[-1]
+
+
+@pytest.mark.parametrize(("labelled", "told"), [((9, 9), "9 prompts"), ((8, 12), "8 to 12 prompts")], ids=["alike", "not"])
+def test_too_few_prompts_are_counted_and_those_needed_said(labelled: tuple[int, int], told: str) -> None:
+    few = {"reason": "too_few_prompts"}
+    rows = ROWS[:4] + [
+        standing(model, "prediction_powered", None, None, n_prompts_labelled=n, **few)
+        for model, n in zip(("dear", "plain"), labelled, strict=True)
+    ]
+    need = "a corrected figure needs at least 10, and 3 of them in each category."
+    assert f"too_few_prompts: {told} of a checkpoint are labelled; {need}" in ranking(rows, []).sentences
+
+
+def test_in_whose_families_the_ranks_were_corrected_is_said() -> None:
+    judged = error("open", 0.1) | {"estimator": "judge", "n_family": 6}
+    powered = error("open", 0.1) | {"estimator": "prediction_powered", "n_family": 3}
+    said = ranking(ROWS, [judged, powered]).sentences
+    told = "The judge's ranks are the leaderboard's, corrected for all 6 comparisons of its family; those of people and"
+    assert any(one.startswith(told) and one.endswith(": the corrected ones for 3.") for one in said), said
 
 
 def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure() -> None:

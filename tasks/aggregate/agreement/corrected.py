@@ -12,7 +12,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses.cells import CellStatus, Total
-from schemas.statuses.people import Against, AgreementReason, Estimator
+from schemas.statuses.people import MIN_LABELLED, Against, AgreementReason, Estimator
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_STANDINGS
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
@@ -25,7 +25,6 @@ from tasks.aggregate.agreement.label_check import label_check
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Rated, Scope, people, scopes
 from tasks.aggregate.agreement.powered import (
-    MIN_LABELLED,
     RaterSpread,
     mean_of_prompts,
     powered_mean,

@@ -4,11 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.statuses.people import AgreementReason, Estimator
+from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import (
-    MIN_IN_STRATUM,
-    MIN_LABELLED,
     RaterSpread,
     prompt_weights,
     rater_spread,

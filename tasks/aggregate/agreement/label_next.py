@@ -16,11 +16,11 @@ from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.metrics import is_headline, natural_key
 from schemas.statuses.cells import Total
-from schemas.statuses.people import RatingStatus
+from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, RatingStatus
 from tasks.aggregate.agreement.grid import Grid, System
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Rated, items_of, judge_values, rated_dimension
-from tasks.aggregate.agreement.powered import MIN_IN_STRATUM, MIN_LABELLED, stratified_powered
+from tasks.aggregate.agreement.powered import stratified_powered
 from tasks.aggregate.intervals import LEVEL, Counts, t_quantile
 
 _PRIOR_DF = 4

@@ -11,13 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
+from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, error_over_strata, t_quantile, where_still
 
-MIN_LABELLED = 10
-"""Under this many labelled prompts the tuning follows noise: nothing is corrected."""
-MIN_IN_STRATUM = 3
-"""Two labels of a category are alike by chance too often: differences of nothing are found in 12 % of cases at 5 %."""
 _TINY = 1e-12
 
 

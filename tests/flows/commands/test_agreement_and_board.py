@@ -53,7 +53,7 @@ def judged(tmp_path: Path, salon: Callable[..., Said]) -> Path:
             for rubric in ("alignment", "second"):
                 score = 2 + n % 2 + (number > 0) * ((n < 11) - (n in (11, 12))) + (number > 1) * (n % 4 > 0)
                 replies.append(json.dumps(sample | {"rubric": rubric, "reply": f"Reasoning: so.\nScore: {score}"}))
-            ratings.append(f"i{n},{checkpoint},ann,{drawn.randint(2, 4)}")
+            ratings += [f"i{n},{checkpoint},{rater},{drawn.randint(2, 4)}" for rater in ("ann", "bob")]
     for name, lines in (("m.jsonl", samples), ("replies.jsonl", replies), ("r.csv", ratings)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     (tmp_path / "b.toml").write_text(FILE)
@@ -96,5 +96,15 @@ def test_ratings_of_which_none_counts_publish_nothing(judged: Path, salon: Calla
     (judged / "hundred.csv").write_text("\n".join([rows[0], *(f"{row}0" for row in rows[1:])]))
     said = salon("agreement", "b.toml", "--ratings", "hundred.csv")
     assert said.code == 2
-    assert "none of the 120 ratings counts: 120 out_of_range" in said.err
+    assert "none of the 240 ratings counts: 240 out_of_range" in said.err
     assert not list(judged.glob("lake/publish/v1/both/agreement/*"))
+
+
+def test_no_word_is_cut_at_a_terminals_width(judged: Path, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = (judged / "r.csv").read_text().splitlines()
+    (judged / "few.csv").write_text("\n".join(rows[:15] + rows[81:95] + rows[161:175]))
+    for ratings in ("r.csv", "few.csv"):
+        said = salon("agreement", "b.toml", "--ratings", ratings)
+        assert (said.code, "…" in said.out) == (0, False), said.out
+    assert "too_few_prompts: 7 prompts of a checkpoint are labelled" in said.out
