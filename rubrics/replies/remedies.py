@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from schemas.benchmark.judge_parameters import OUTPUT_BOUNDS
 from schemas.statuses.rows import ParseReason
 
 N_SAID = 3
 """Reasons that are said where there are more: the commonest is the one to mend first."""
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")  # as providers call them
 _FORM = "the prompt must ask for the rubric's form alone, or the judge be one that keeps to it"
 
 _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
@@ -70,7 +70,7 @@ def remedy(
     `lacks_probabilities`: they are read from log probabilities and came without, whatever they say.
     """
     means, then = _NO_PROBABILITIES if lacks_probabilities and reason is ParseReason.NOT_FOUND else _TOLD[reason]
-    limit = next((f"{name} = {parameters[name]}" for name in _LIMITS if name in parameters), None)
+    limit = next((f"{name} = {parameters[name]}" for name in OUTPUT_BOUNDS if name in parameters), None)
     if reason is ParseReason.TRUNCATED and limit is not None:
         means = f"{'was' if n == 1 else 'were'} cut at {limit}"
         then = "raise it in the judge's parameters"

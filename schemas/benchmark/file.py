@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from schemas.benchmark.exam import Exam
 from schemas.benchmark.judges import Judge, refuse_same_questions
-from schemas.benchmark.lines import Name, PathText, Section, explain, line_of, reworded
+from schemas.benchmark.lines import Name, PathText, Section, explain, line_of, not_toml, reworded
 from schemas.benchmark.nightly import Nightly
 from schemas.benchmark.ratings import Ratings, Recorded
 from schemas.benchmark.rounds import Pairs, Stopping
@@ -198,7 +198,7 @@ def load_benchmark(path: Path) -> Benchmark:
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits, lists a thousand deep
-        raise BenchmarkFileError(f"{path}: not valid TOML: {error}") from error
+        raise BenchmarkFileError(f"{path}: not valid TOML: {not_toml(text, error)}") from error
     if "folder" in content:
         raise BenchmarkFileError(f"{path}, line {line_of(text, ('folder',))}: folder is not a key of a benchmark file; remove it")
     try:

@@ -10,6 +10,9 @@ from schemas.input_budget import JSON_LEVELS, is_too_deep
 EXTRA_BODY = "extra_body"
 """What the OpenAI client calls the parameters it does not know itself; they stand beside the others in what is sent."""
 
+OUTPUT_BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+"""What providers call the most tokens of a reply."""
+
 _SECRET = re.compile(
     r"(x[-_])?(api[-_]?key|authorization|(access|auth|bearer|api)[-_]?token|(client[-_]?)?secret|passw(or)?d)", re.IGNORECASE
 )
@@ -34,12 +37,32 @@ def checked(parameters: dict[str, Any]) -> dict[str, Any]:
                 f"{path} is no parameter: it would stand in the ledger, in tables and on pages; put the key into an "
                 "environment variable and name that one with api_key_env"
             )
+        if name in OUTPUT_BOUNDS and isinstance(value, str):
+            raise ValueError(f"{path} = {value[:60]!r} is a text and bounds nothing; write the number without quotes")
         if not _is_json(value):
             raise ValueError(
                 f"{path} = {str(value)[:60]} cannot be said in JSON; allowed are texts, finite numbers of 64 bits, true, false, "
                 "lists and tables of them"
             )
     return sent
+
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LIKE_A_KEY = re.compile(
+    r"(sk|pk|rk|xai|gsk)-.{8,}|(hf|gsk)_[A-Za-z0-9]{20,}|AIza.{20,}|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{24,}|Bearer .+"
+)
+
+
+def variable_of_key(name: str) -> str:
+    """The name of the environment variable that holds a judge's key. Raises ValueError that does not show what may be the key."""
+    if _LIKE_A_KEY.fullmatch(name):
+        raise ValueError(
+            "this looks like a key, and is to be the NAME of the environment variable that holds it, as OPENAI_API_KEY; take the "
+            "key out of the file, and where others could read it, have another one made"
+        )
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError("this is no name of an environment variable: letters, digits and _ alone, as OPENAI_API_KEY")
+    return name
 
 
 def _inside(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from schemas.benchmark.judge_parameters import checked
+from schemas.benchmark.judge_parameters import checked, variable_of_key
 from schemas.benchmark.lines import Name, Section
 
 DETAIL_LOW_PX = 512
@@ -72,9 +72,8 @@ class Judge(Section):
         default=DEFAULT_PROVIDER, description="Whose API it speaks: openai, anthropic or gemini; part of the request key."
     )
     base_url: str | None = None
-    api_key_env: str = Field(
+    api_key_env: Annotated[str, AfterValidator(variable_of_key)] = Field(
         default_factory=lambda said: f"{said.get('provider', DEFAULT_PROVIDER).upper()}_API_KEY",
-        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
         description="The variable's name; default: the provider's in capitals, as in ANTHROPIC_API_KEY.",
     )
     parameters: Annotated[dict[str, Any], AfterValidator(checked)] = Field(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationInfo, field_validator
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -29,9 +29,33 @@ PathText = Annotated[str, AfterValidator(_can_be_a_path)]
 
 
 class Section(BaseModel):
-    """A section of the file: no key but those it declares."""
+    """A section of the file: no key but those it declares, and no number or truth in quotes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _stands_without_quotes(cls, value: object, field: ValidationInfo) -> object:
+        kinds = _kinds(cls.model_fields[str(field.field_name)].annotation)
+        if isinstance(value, str) and str not in kinds and kinds & {int, float, bool}:
+            raise ValueError(f"{value!r:.60} stands in quotes, and is no text; write it without them")
+        return value
+
+
+def _kinds(annotation: object) -> set[object]:
+    inner = get_args(annotation)
+    return (
+        {annotation} if not inner else {kind for one in inner for kind in ({type(one)} if isinstance(one, str) else _kinds(one))}
+    )
+
+
+_TOO_FAR = {"less_than", "less_than_equal", "greater_than", "greater_than_equal"}
+_FORMS = {
+    "finish_by": 'a time of day as "08:00", hours and minutes of two digits each',
+    "address": 'an address as "tcp://host:8786"',
+    "health": 'a path that begins with a slash, as "/health"',
+}
+"""By key, what a text looks like whose pattern says it to programs alone."""
 
 
 def reworded(problem: "ErrorDetails") -> str:
@@ -41,7 +65,29 @@ def reworded(problem: "ErrorDetails") -> str:
         return f"there may be several; write [[{name}]] in place of [{name}]"
     if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _NAME:
         return f"{value!r:.130} is no name; allowed: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
+    if problem["type"] == "string_pattern_mismatch" and name in _FORMS:
+        return f"{value!r:.130} is not {_FORMS[str(name)]}"
+    if problem["type"] in _TOO_FAR:
+        return f"{value!r:.60}: {problem['msg'][0].lower()}{problem['msg'][1:]}{_as_share(problem)}"
     return problem["msg"]
+
+
+def _as_share(problem: "ErrorDetails") -> str:
+    """What a per cent is as a share, where shares are allowed."""
+    value, most = problem["input"], problem.get("ctx", {})
+    is_share = 1 in (most.get("lt"), most.get("le")) and isinstance(value, int | float) and 1 < value <= 100
+    return f"; {value:g} % is {value / 100:g}" if is_share else ""
+
+
+def not_toml(text: str, error: Exception) -> str:
+    """What is wrong with a text that is no TOML; the key that stands twice is named, as the library does not."""
+    if not str(error).startswith("Cannot overwrite a value"):
+        return str(error)
+    lines = text.splitlines()
+    place = re.search(r"at line (\d+)", str(error))
+    number = int(place[1]) if place else max((n for n, line in enumerate(lines, 1) if line.strip()), default=1)
+    key = re.match(r"\s*([^=#]+?)\s*=", lines[number - 1])
+    return f"line {number}: {f'the key {key[1][:60]}' if key else 'a key'} stands twice in its section; remove one of them"
 
 
 def explain(path: Path, text: str, model: type[BaseModel], loc: Loc, message: str, kind: str = "") -> str:

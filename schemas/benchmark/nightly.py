@@ -5,13 +5,13 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from schemas.benchmark.lines import Section
 
 
-class Nightly(BaseModel):
+class Nightly(Section):
     """When the nightly flow runs, until when it is to be done, and what it is held against."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schedule: str = Field(
         default="0 2 * * *", description="A cron line of one moment a day at most: a night is named by its date."

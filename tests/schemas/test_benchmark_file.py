@@ -156,12 +156,55 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             id="price",
         ),
         pytest.param("repeats = 1", 'repeats = 1\n[[judges]]\nmodel = "gpt-4.1-2025-04-14"', r"stands 2 times", id="judge twice"),
+        pytest.param("repeats = 1", "share = 40", r"share: 40: input should be less than 1; 40 % is 0.4$", id="40 per cent"),
+        pytest.param(
+            '"0 2 * * *"',
+            '"0 2 * * *"\nfinish_by = "8"',
+            r"line 22: nightly\.finish_by: '8' is not a time of day as \"08",
+            id="8",
+        ),
+        pytest.param("repeats = 1", "repeats = 1\nrepeats = 2", r"TOML: line 14: the key repeats stands twice", id="key twice"),
+        pytest.param(
+            "max_usd = 25.0",
+            'max_usd = "1"',
+            r"line 17: limits\.max_usd: '1' stands in quotes, .*write it without them",
+            id="quoted",
+        ),
+        pytest.param("repeats = 1", 'recorded = "true"', r"judges\[0\]\.recorded: 'true' stands in quotes", id="a truth quoted"),
+        pytest.param(
+            "max_tokens = 600",
+            'max_tokens = "300"',
+            r"line 12: .*parameters: max_tokens = '300' is a text and bounds nothing",
+            id="bound",
+        ),
+        pytest.param("OPENAI_API_KEY", "my key", r"line 11: .*api_key_env: this is no name of an envi", id="no name"),
     ],
 )
 def test_a_complaint_names_the_key_and_the_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in GOOD
     with pytest.raises(BenchmarkFileError, match=said):
         load_benchmark(_write(tmp_path, GOOD.replace(old, new, 1)))
+
+
+KEYS = ["sk-proj-1234567890abcdef", "AIzaSyA1234567890abcdefghijkl", "hf_abcdefghijklmnopqrstuv", "aB3" * 12]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_place_of_its_variables_name_is_not_shown(tmp_path: Path, key: str) -> None:
+    with pytest.raises(BenchmarkFileError, match=r"api_key_env: this looks like a key, and is to be the NAME of the") as raised:
+        load_benchmark(_write(tmp_path, GOOD.replace("OPENAI_API_KEY", key, 1)))
+    assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "hf_token_of_our_team", "key2", "OpenAI_Key_For_Team_2_In_Berlin"])
+def test_any_variable_may_hold_the_key(tmp_path: Path, name: str) -> None:
+    (judge,) = load_benchmark(_write(tmp_path, GOOD.replace("OPENAI_API_KEY", name, 1))).judges
+    assert judge.api_key_env == name
+
+
+def test_a_key_twice_in_the_files_last_line_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkFileError, match=r"not valid TOML: line \d+: the key lake stands twice in its section; remove"):
+        load_benchmark(_write(tmp_path, 'lake = "a"\nname = "b"\nlake = "c"'))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
