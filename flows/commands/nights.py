@@ -27,7 +27,7 @@ from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.redaction import redacted
-from flows.observability.terminal import Console, name_of, one_line, prefect_away, result_console
+from flows.observability.terminal import Console, format_usd, name_of, one_line, prefect_away, result_console
 from schemas.benchmark.file import Retry, load_benchmark
 from schemas.errors import InputError, SalonError, StoreError
 from tasks.context import StageContext
@@ -68,7 +68,9 @@ def nightly(
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
         return 0 if is_there else 1
     if dry_run:
-        return _preview(file, night, retry)
+        _forget_nothing(retry)
+        check_runner(open_night(file, night, max_usd=max_usd, is_asking=False), runner)
+        return _preview(file, night, max_usd)
     try:
         check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
     except Exception as error:  # what is down is waited for until finish_by
@@ -87,19 +89,21 @@ def nightly(
     return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
 
 
-def _preview(file: Path, night: date | None, retry: Retry | None) -> int:
+def _preview(file: Path, night: date | None, max_usd: float | None) -> int:
     """What the night would ask and cost."""
     from flows.nightly import preview_night
 
-    _forget_nothing(retry)
     with shown_progress() as reporter:
-        day, about, preview = preview_night(file, night, reporter)
+        found = preview_night(file, night, max_usd, reporter)
     console = Console()
-    console.print(_about(day, about.checkpoints, about.anchor_set), markup=False)
-    if preview is None:
+    console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
+    if found.plan is None:
         console.print("it is published whole: nothing would be asked")
-    else:
-        print_plan(console, preview)
+        return 0
+    left_usd = found.plan.limits.max_usd
+    if left_usd is not None and found.taken_usd:
+        console.print(f"its earlier starts took {format_usd(found.taken_usd)} of max_usd: {format_usd(left_usd)} is left")
+    print_plan(console, found.plan)
     return 0
 
 

@@ -1,13 +1,13 @@
 """A run's row in `runs`: of one that published or was blocked, and of one that ended while it asked. No writing of files."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
-from schemas.errors import SalonError, StoreError
+from schemas.errors import StoreError
 from schemas.records import Plan
 from schemas.tables.stored import REQUESTS
 from tasks.ingest.samples import IngestResult
@@ -47,17 +47,20 @@ def record(
 def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: IngestResult, planned: Plan) -> Iterator[None]:
     """While judges are asked: a run that ends here, by an error or told to stop, has its row, `stopped`, with what it bought.
 
-    That is counted from the ledger: outcomes of shards under way, and of other processes, never come back.
+    That is counted from the ledger, by when it came: outcomes of shards under way, and of other processes, never come back. What
+    another run bought of the same requests meanwhile is in it.
     """
     try:
         yield
     except StoreError:  # who keeps the replies is away: they are not counted
         raise
     except BaseException:
-        with suppress(SalonError):  # what ended the run is told, not this
-            asked = _bought(run, started_at, planned)
+        try:
+            asked = _bought(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
             if asked.n_asked:
                 record(run, started_at, dataset, asked, "stopped")
+        except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
+            run.reporter.say(f"what this run bought has no row in `runs`: {error}")
         raise
 
 
@@ -69,8 +72,9 @@ def _bought(run: RunContext, since: datetime, planned: Plan) -> Outcome:
             keys = run.lake.read_part(REQUESTS, planned.plan_id, part.index, ["request_key"])["request_key"].to_list()
             found.n_asked += ledger.read(partial(sent_since, keys=keys, since_us=since_us))
             n_new = 0
-            for n, n_input, n_output, cost_usd in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
+            for n, n_input, n_output, cost_usd, n_without in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
                 n_new += n
+                found.n_without_cost += n_without
                 found.n_input_tokens += int(n_input or 0)
                 found.n_output_tokens += int(n_output or 0)
                 found.cost_usd = found.cost_usd if cost_usd is None else (found.cost_usd or 0.0) + cost_usd

@@ -135,7 +135,11 @@ _N_ATTEMPTS = (
     select(_A.request_key, _A.ask_index, func.count()).where(_A.request_key.in_(_KEYS)).group_by(_A.request_key, _A.ask_index)
 )
 _BOUGHT = select(
-    func.count(_R.request_key.distinct()), func.sum(_R.n_input_tokens), func.sum(_R.n_output_tokens), func.sum(_R.cost_usd)
+    func.count(_R.request_key.distinct()),
+    func.sum(_R.n_input_tokens),
+    func.sum(_R.n_output_tokens),
+    func.sum(_R.cost_usd),
+    func.count().filter(_R.status == ReplyStatus.ANSWERED.value, _R.cost_usd.is_(None)),
 ).where(_R.request_key.in_(_KEYS), _R.received_at_us >= bindparam("since_us", type_=BigInteger))
 _SENT = select(func.count()).where(_A.request_key.in_(_KEYS), _A.started_at_us >= bindparam("since_us", type_=BigInteger))
 
@@ -192,7 +196,7 @@ def sent_since(connection: Connection, keys: Sequence[str], since_us: int) -> in
 
 
 def bought_since(connection: Connection, keys: Sequence[str], since_us: int) -> list[tuple[Any, ...]]:
-    """Of replies to these keys that came at this moment or later, some keys a row: requests, tokens in and out, USD."""
+    """Of replies to these keys that came from a moment on, some keys a row: requests, tokens in and out, USD, those without."""
     return [tuple(connection.execute(_BOUGHT, chunk | {"since_us": since_us}).one()) for chunk in _chunks(keys)]
 
 

@@ -2,7 +2,7 @@
 
 A mean over those that were scored moves with which they are: the hardest anchor refused looks like a milder judge. What a night
 says is how far the anchors that were scored lie from themselves on other nights; so a mean that lacks some is the mean of all on
-the baseline's nights, plus that.
+the baseline's nights, plus that. All are those that the set's first night scored: one that is scored later would be a step.
 """
 
 import hashlib
@@ -111,7 +111,8 @@ def _by_night(category: pl.DataFrame) -> dict[date, float]:
     values[each["night"].to_numpy(), place] = each["scores"].to_numpy()
     if not np.isnan(values).any():
         return dict.fromkeys(nights, 0.0)
-    fits = {n: _levels(values[:n]) for n in range(1, min(len(nights), N_BASELINE) + 1)}
+    held = np.where(np.isnan(values[0]), np.nan, values)  # all nights against one set of anchors: those of the first
+    fits = {n: _levels(held[:n]) for n in range(1, min(len(nights), N_BASELINE) + 1)}
     return {night: _move(row, fits[min(n, N_BASELINE)]) for n, (night, row) in enumerate(zip(nights, values, strict=True), 1)}
 
 

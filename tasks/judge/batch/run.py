@@ -88,7 +88,7 @@ def judge_by_batch(
         n_in_flight, n_done = _n_in_flight(ledger, requests, judge.id), len(_done(ledger, requests))
         if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
-        usage = BatchUsage(ledger, requests, judge, ids.spends_from, limits.max_usd or 0.0)
+        usage = BatchUsage(ledger, requests, judge, ids.run_id, limits.max_usd or 0.0)
 
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)

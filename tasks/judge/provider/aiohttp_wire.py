@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from weakref import WeakSet
 
 import aiohttp
@@ -17,9 +16,8 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from tasks.judge.provider.aiohttp_post import posted
-from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Payload
-from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
+from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, proxy_of, refuse_packed
 from tasks.judge.provider.wire import Response
 
 
@@ -28,7 +26,7 @@ class AiohttpWire:
 
     def __init__(self, base_url: str, headers: Mapping[str, str], n_connections: int) -> None:
         self._headers, self._n_connections = dict(headers), n_connections
-        self._is_encrypted, self._proxy = urlsplit(base_url).scheme == "https", _proxy(base_url)
+        self._is_encrypted, self._proxy = urlsplit(base_url).scheme == "https", proxy_of(base_url)
         self._turn = asyncio.Lock()
         self._open: tuple[aiohttp.ClientSession, aiohttp.BaseConnector] | None = None
         self._requests: dict[str, aiohttp.ClientRequest] = {}
@@ -148,12 +146,3 @@ class _Body(aiohttp.payload.Payload):
 
     def decode(self, *_: str) -> str:
         raise TypeError("a body that is made while it is sent cannot be shown")
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; none for this machine's own, where no proxy reaches."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    if is_loopback(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    return proxies.get(parts.scheme) or proxies.get("all")

@@ -20,7 +20,7 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import BatchApi, BatchFiles
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.failures import remedy
-from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response
+from tasks.judge.provider.transport import RefusedReplyError, Secrets, api_key, endpoint, no_response, proxy_of
 from tasks.judge.provider.wire import Wire
 
 _HEADERS = {
@@ -47,6 +47,7 @@ class HttpJudge(ABC):
         self._key = api_key(judge, self._base_url)
         self._secrets = Secrets(self._key, self._base_url)
         self._deadline_s = deadline_s
+        proxy_of(self._base_url)  # one that is no address is told before anything is asked
         self._wire = self._make_wire(_HEADERS | self._headers(), concurrency)
         self._asked_at = self._address(self._path())
 
@@ -131,6 +132,8 @@ class HttpJudge(ABC):
             answer = Answer(ReplyStatus.BAD_RESPONSE, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed attempt
             answer = Answer(ReplyStatus.BAD_RESPONSE, f"{type(error).__name__}: {error}")
+            if not is_begun:
+                answer = replace(answer, status=ReplyStatus.UNREACHABLE, is_sent=False)
         return self._secrets.out_of(replace(answer, latency_s=time.perf_counter() - started))
 
     async def shutdown_date(self) -> date | None:

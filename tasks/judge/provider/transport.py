@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
@@ -25,6 +26,29 @@ _TEXTS = tuple(one.name for one in fields(Answer) if one.type == (str | None) an
 """What an answer says in a provider's words, its error apart: a field that is added is cleaned like the others."""
 _N_QUERY_CHARACTERS = 6
 """Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
+
+
+def proxy_of(address: str) -> str | None:
+    """The proxy that the environment names for an address; none for this machine's own, where no proxy reaches.
+
+    Raises InputError where it is no address: a sign of its password may stand there as it is. It is not shown.
+    """
+    parts, proxies = urlsplit(address), getproxies()
+    if is_loopback(address) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    name = next((name for name in (parts.scheme, "all") if proxies.get(name)), None)
+    if name is None:
+        return None
+    try:
+        is_address = bool(urlsplit(proxies[name]).hostname) and urlsplit(proxies[name]).port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InputError(
+            f"the environment variable {name}_proxy is no address; write http://user:password@host:port, and other signs than "
+            "letters and digits in user and password as %23 for #"
+        )
+    return proxies[name]
 
 
 def endpoint(address: str) -> str:

@@ -83,12 +83,20 @@ def test_anchors_missing_for_nights_raise_no_alarm_and_a_harder_judge_does(chart
     assert harder.filter("is_alarm")["verdict"].unique().to_list() == ["judge"]
 
 
-def test_an_anchor_that_is_first_scored_late_is_no_change(charted):
-    """The hardest is refused on the whole baseline: then it is no part of what the nights are held against."""
-    late = {at: why for night in range(30) for at, why in refused(night, "text 0").items()}
-    found = charted(32, late)
-    before, after = ((9 + 4) / 2 + 4.375) / 2, found["anchor_estimate"][30:].to_list()
-    assert after == pytest.approx([before + 0.02, before - 0.01], abs=1e-9)
+@pytest.mark.parametrize("n_refused", [1, 4, 7, 8, 9, 29, 30])
+def test_an_anchor_that_is_first_scored_late_is_no_change(charted, n_refused):
+    """The hardest is refused at first, on a part of the baseline or on all of it: it is no part of what is held together."""
+    late = {at: why for night in range(n_refused) for at, why in refused(night, "text 0").items()}
+    found = charted(34, late)
+    mean, wobbles = ((9 + 4) / 2 + 4.375) / 2, (0.02, -0.01, 0.03, -0.03, 0.01, -0.02)
+    assert found["anchor_estimate"].to_list() == pytest.approx([mean + wobbles[night % 6] for night in range(34)], abs=1e-9)
+    assert not found["is_alarm"].any()
+
+
+def test_a_judge_that_grew_harder_is_told_where_an_anchor_came_late(charted):
+    late = {at: why for night in range(6) for at, why in refused(night, "text 0").items()}
+    found = charted(16, late, dict.fromkeys(range(12, 16), -0.5))
+    assert found.filter("is_alarm")["verdict"].unique().to_list() == ["judge"]
 
 
 def test_a_category_without_a_scored_anchor_has_no_mean(charted):

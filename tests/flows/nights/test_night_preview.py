@@ -51,6 +51,29 @@ def test_a_night_asks_what_its_preview_says(
     assert provider.n == N_SAMPLES + 10
 
 
+def test_a_preview_counts_with_the_money_that_is_left_and_with_what_was_published(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    world = World(tmp_path)
+    file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 600 }", limits="max_usd = 0.03")
+    world.make(0)
+    assert salon("nightly", file).code == 1
+    spent = " ".join(salon("nightly", file, "--dry-run").out.split())
+    assert "its earlier starts took $0.0" in spent
+    assert "limits.max_usd = 0.0" in spent
+    assert "expected: it pays for about" in spent, "less is left than the rest costs"
+    more = " ".join(salon("nightly", file, "--dry-run", "--max-usd", "5").out.split())
+    assert "of max_usd: $4.9" in more
+    assert "limits.max_usd" not in more
+    assert salon("nightly", file, "--max-usd", "5").code == 0
+    world.make(1)
+    whole = salon("nightly", file, "--dry-run").out
+    assert "demo-painter/step-0" in whole
+    assert "step-1" not in whole, "what was published, not what came since"
+
+
 def test_a_preview_forgets_nothing(tmp_path: Path, salon: Callable[..., Said], provider: Provider) -> None:
     World(tmp_path).make(0)
     said = salon("nightly", write_benchmark(tmp_path, provider.url), "--dry-run", "--retry", "rejected")

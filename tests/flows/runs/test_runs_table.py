@@ -38,3 +38,16 @@ def test_what_was_bought_before_the_end_has_its_row(
     assert rows["cost_usd"].fill_null(0).to_list() == pytest.approx([10 * USD, (N_SAMPLES - 10) * USD, 0])
     assert rows["n_cached"].to_list() == [0, 10, N_SAMPLES]
     assert rows["n_asked"][0] > 10, "the attempt that ended it too"
+
+
+def test_tokens_that_no_reply_reported_are_not_known(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url)
+    provider.script.extend([Play(body=completion("Reasoning: plain.\nScore: 3", usage=None))] * 10)
+    provider.then = REFUSED
+    assert salon("run", file).code == 3
+    (row,) = runs(Lake(tmp_path / "lake")).to_dicts()
+    assert [row[name] for name in ("outcome", "n_input_tokens", "n_output_tokens", "cost_usd")] == ["stopped", None, None, None]

@@ -197,6 +197,16 @@ def test_no_proxy_stands_before_this_machine(provider: Any, judge: Judge, monkey
     assert "the proxy that the environment names does not answer" in (answer.detail or "")
 
 
+@pytest.mark.parametrize("proxy", ["http://user:hid#den@proxy.invalid:8080", "http://user:hid/den@proxy.invalid", "hidden:3128"])
+def test_a_proxy_that_is_no_address_is_told_without_its_password(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SALON_TEST_KEY", KEY)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(InputError, match="the environment variable https_proxy is no address; write http://user:") as told:
+        ask(Judge(model="gpt-4.1", base_url="https://judge.invalid/v1", api_key_env="SALON_TEST_KEY"))
+    assert "hid" not in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("address", "play"),
     [("https://refused.invalid/v1", Play((b"",))), ("http://refused.invalid/v1", whole(b"", status=407))],
