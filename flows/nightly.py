@@ -1,21 +1,20 @@
 """A night: which one is due, the newest checkpoints judged and the anchors asked anew, published and noted. Schedules: infra/."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
 from flows.executors.choose import opened_executor
-from flows.executors.lake_use import lake_in_use
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
-from flows.nights.record import Night, NightNote, mutex_name, night_budget, note_night, note_told, notes
+from flows.nights.record import Night, mutex_name, note_night, note_told, notes
 from flows.observability.alerting import EVENTS, NIGHT_STALE, judge_changed, night_failed, no_fresh_checkpoint
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
-from flows.observability.progress import Reporter, RunSummary, current, say_stopping
+from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import prefect_away
 from flows.partitions.grid import note_run, write_grid
@@ -23,11 +22,9 @@ from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
-from flows.run.preview import Preview, previewed
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, StoppedError
 from tasks.context import StageContext
-from tasks.judge.budget.budget import leased_usd
 from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
@@ -188,7 +185,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
             return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
-        night, known = _night_of(run, until)
+        night, known = night_of(run, until)
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
         is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
@@ -201,38 +198,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
 
 
-@dataclass(frozen=True, slots=True)
-class NightPreview:
-    """A night before it is asked, and what it would ask and cost; `plan` is None where it stands whole.
-
-    `taken_usd`: what its earlier starts took of `max_usd`; the plan's limits hold what is left.
-    """
-
-    run_date: date
-    about: Night | NightNote
-    plan: Preview | None = None
-    taken_usd: float = 0.0
-
-
-def preview_night(file: Path, run_date: date | None, max_usd: float | None, reporter: Reporter) -> NightPreview:
-    """The night that is due, or of `run_date`, and what it would ask and cost. Nothing is sent."""
-    run = RunContext.of(open_night(file, run_date, max_usd=max_usd, is_asking=False), reporter=reporter)
-    due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
-    own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
-    if own is not None and own.is_whole:
-        return NightPreview(run.run_date, own)
-    with lake_in_use(run):
-        night, known = _night_of(run, run.run_date if run.run_date < due else None)
-        plan = previewed(file, run, shown_checkpoints(run, known), night.anchor_set)
-        with opened(run.ledger_url) as ledger:
-            taken_usd = leased_usd(ledger, night_budget(run.benchmark.name, run.run_date))
-    if plan.limits.max_usd is not None and taken_usd:
-        left = {"max_usd": max(0.0, plan.limits.max_usd - taken_usd)}
-        plan = replace(plan, limits=plan.limits.model_copy(update=left))
-    return NightPreview(run.run_date, night, plan, taken_usd)
-
-
-def _night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpoint]]:
+def night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpoint]]:
     """What the night is about, and the checkpoints there are; `until`: those made on that day or before."""
     known = find_checkpoints(run)
     known = known if until is None else made_until(known, until)

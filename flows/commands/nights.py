@@ -91,7 +91,7 @@ def nightly(
 
 def _preview(file: Path, night: date | None, max_usd: float | None) -> int:
     """What the night would ask and cost."""
-    from flows.nightly import preview_night
+    from flows.night_preview import preview_night
 
     with shown_progress() as reporter:
         found = preview_night(file, night, max_usd, reporter)

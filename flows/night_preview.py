@@ -1,0 +1,45 @@
+"""`salon nightly --dry-run`: what a night would ask and cost. Nothing is sent; what a night is, is nightly.py."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from flows.executors.lake_use import lake_in_use
+from flows.nightly import night_of, open_night, shown_checkpoints
+from flows.nights.record import Night, NightNote, night_budget, notes
+from flows.observability.progress import Reporter
+from flows.run.context import RunContext
+from flows.run.preview import Preview, previewed
+from tasks.judge.budget.budget import leased_usd
+from tasks.ledger.ledger import opened
+
+
+@dataclass(frozen=True, slots=True)
+class NightPreview:
+    """A night before it is asked, and what it would ask and cost; `plan` is None where it stands whole.
+
+    `taken_usd`: what its earlier starts took of `max_usd`; the plan's limits hold what is left.
+    """
+
+    run_date: date
+    about: Night | NightNote
+    plan: Preview | None = None
+    taken_usd: float = 0.0
+
+
+def preview_night(file: Path, run_date: date | None, max_usd: float | None, reporter: Reporter) -> NightPreview:
+    """The night that is due, or of `run_date`, and what it would ask and cost. Nothing is sent."""
+    run = RunContext.of(open_night(file, run_date, max_usd=max_usd, is_asking=False), reporter=reporter)
+    due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
+    own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
+    if own is not None and own.is_whole:
+        return NightPreview(run.run_date, own)
+    with lake_in_use(run):
+        night, known = night_of(run, run.run_date if run.run_date < due else None)
+        plan = previewed(file, run, shown_checkpoints(run, known), night.anchor_set)
+        with opened(run.ledger_url) as ledger:
+            taken_usd = leased_usd(ledger, night_budget(run.benchmark.name, run.run_date))
+    if plan.limits.max_usd is not None and taken_usd:
+        left = {"max_usd": max(0.0, plan.limits.max_usd - taken_usd)}
+        plan = replace(plan, limits=plan.limits.model_copy(update=left))
+    return NightPreview(run.run_date, night, plan, taken_usd)
