@@ -11,7 +11,8 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
-from schemas.records import SAMPLE_TEXTS
+from schemas.records import SAMPLE_TEXTS, PlannedPart
+from schemas.tables.stored import REQUESTS
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
@@ -44,6 +45,10 @@ class StageContext:
     def same_models(self) -> dict[str, list[str]]:
         """The names that are one model, by the judge that may answer under each of them; no judge that has but one."""
         return {judge.id: judge.accept_models for judge in self.benchmark.judges if judge.accept_models}
+
+    def request_keys(self, part: PlannedPart) -> pl.Series:
+        """The keys of a part's requests, of the run's plan."""
+        return self.lake.read_part(REQUESTS, self.ids.plan_id, part.index, ["request_key"])["request_key"]
 
     def judge(self, judge_model: str) -> Judge:
         """The benchmark's judge that tables call so."""

@@ -8,7 +8,6 @@ from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from schemas.errors import ProviderError, SalonError
 from schemas.records import Plan
-from schemas.tables.stored import REQUESTS
 from tasks.ledger.ledger import opened
 
 
@@ -28,9 +27,8 @@ def _who_is_complete(run: RunContext, planned: Plan) -> str:
     n_asked, n_stored = Counter[str](), Counter[str]()
     with opened(run.ledger_url) as ledger:
         for part in asked_parts(run, planned.parts):
-            keys = run.lake.read_part(REQUESTS, planned.plan_id, part.index, ["request_key"])["request_key"].to_list()
             n_asked[part.judge_model] += part.n_requests
-            n_stored[part.judge_model] += len(ledger.known(keys))
+            n_stored[part.judge_model] += len(ledger.known(run.request_keys(part)))
     whole = [judge for judge, n in n_asked.items() if n_stored[judge] >= n]
     rest = [judge for judge in n_asked if judge not in whole]
     if not whole or not rest:

@@ -10,7 +10,6 @@ from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
 from schemas.records import JudgeReply, PlannedPart
-from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
@@ -92,8 +91,7 @@ def recorded(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
 
 
 def _n_stored(run: RunContext, parts: Sequence[PlannedPart], ledger: Ledger) -> int:
-    keys = (run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, ["request_key"]) for part in parts)
-    return sum(len(ledger.known(part["request_key"])) for part in keys)
+    return sum(len(ledger.known(run.request_keys(part))) for part in parts)
 
 
 def _take_back(run: RunContext, ledger: Ledger) -> bool:

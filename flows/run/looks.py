@@ -58,7 +58,11 @@ class WatchedScores:
         asked = self._planned.filter(pl.col("first_look") == _look(of_round), ~_CHECKPOINT.is_in(list(self.closed)))
         keys = asked.select("request_key").drop_nulls().unique().collect(engine="streaming")
         if keys.height > sum(part.n_requests for part in mine):  # some stand in a part that comes first, of another checkpoint
-            mine += [part for part in rest if not self._keys(part).join(keys, on="request_key", how="semi").is_empty()]
+            mine += [
+                part
+                for part in rest
+                if not self._run.request_keys(part).to_frame().join(keys, on="request_key", how="semi").is_empty()
+            ]
         return mine
 
     def look(self, asked: Sequence[PlannedPart]) -> None:
@@ -82,9 +86,6 @@ class WatchedScores:
         with opened(self._run.ledger_url) as ledger:
             replies = replies_to(ledger, requests.select("request_key", "judge_model"))
         return parse_part(requests, replies, self._run.rubrics).select(_READ)
-
-    def _keys(self, part: PlannedPart) -> pl.DataFrame:
-        return self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, ["request_key"])
 
 
 def _look(parts: Sequence[PlannedPart]) -> int:

@@ -204,7 +204,7 @@ def _unusable(run: StageContext) -> list[Unusable]:
 def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str]:
     found: Counter[str] = Counter()
     for part in planned.parts:
-        found += ledger.rejections(run.lake.read_part(REQUESTS, run.ids.plan_id, part.index, ["request_key"])["request_key"])
+        found += ledger.rejections(run.request_keys(part))
     return found
 
 

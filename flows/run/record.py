@@ -9,7 +9,6 @@ from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from schemas.errors import StoreError
 from schemas.records import Plan
-from schemas.tables.stored import REQUESTS
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.ledger.ledger import opened
@@ -69,7 +68,7 @@ def _bought(run: RunContext, since: datetime, planned: Plan) -> Outcome:
     since_us, found = round(since.timestamp() * 1e6), Outcome(n_requests=planned.n_requests)
     with opened(run.ledger_url) as ledger:
         for part in asked_parts(run, planned.parts):
-            keys = run.lake.read_part(REQUESTS, planned.plan_id, part.index, ["request_key"])["request_key"].to_list()
+            keys = run.request_keys(part).to_list()
             found.n_asked += ledger.read(partial(sent_since, keys=keys, since_us=since_us))
             n_new = 0
             for n, n_input, n_output, cost_usd, n_without in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):

@@ -94,9 +94,7 @@ def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Le
     found: list[PlannedPart] = []
     for some in grouped(parts):
         check_not_stopped()
-        keys = [
-            context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"])["request_key"] for part in some
-        ]
+        keys = [context.request_keys(part) for part in some]
         every = pl.concat(keys)
         known, due = ledger.known(every), ledger.reasks_due(every)
         is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
@@ -109,9 +107,7 @@ def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger:
     n_forgotten = 0
     for part in parts:
         check_not_stopped()
-        n_forgotten += ledger.forget_rejected_now(
-            context.lake.read_part(REQUESTS, context.ids.plan_id, part.index, ["request_key"])["request_key"]
-        )
+        n_forgotten += ledger.forget_rejected_now(context.request_keys(part))
     return n_forgotten
 
 
