@@ -5,7 +5,7 @@ has no score.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain
@@ -19,11 +19,11 @@ from schemas.metrics import natural_key
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import JudgementStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
+from tasks.aggregate.judged import NOT_KNOWN, is_of_cells
 from tasks.aggregate.scales import has_prompt, total_reason
 from tasks.context import StageContext
 
 _BY = ["rubric_id", "judge_model", "model", "checkpoint", "category", "status", "reason"]
-_NOT_KNOWN = (JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value)
 _OF_SAMPLE = (JudgementStatus.UNUSABLE_SAMPLE.value, JudgementStatus.PLANNED.value)
 
 Checkpoint = tuple[str, str]
@@ -137,8 +137,9 @@ def _counted(
     """Samples by _BY, with the id of one of them; and the prompts asked about, hashed, by rubric, judge and category."""
     prompts: dict[tuple[str, str, str], npt.NDArray[np.uint64]] = {}
     found: list[pl.DataFrame] = []
+    is_counted = pl.any_horizontal(pl.lit(value=False), *map(is_of_cells, rubrics.values()))
     for rows in chain([JUDGEMENTS.empty().lazy()], run.lake.scans(JUDGEMENTS, run.ids.plan_id)):
-        mine = rows.filter(_is_counted(rubrics.values()), pl.col("rubric_id").is_in(list(rubrics)))
+        mine = rows.filter(is_counted, pl.col("repeat") == 0)
         planned = mine.filter(pl.col("status") == JudgementStatus.PLANNED.value)
         counted, distinct = pl.collect_all(
             [
@@ -160,22 +161,13 @@ def _counted(
     return both, prompts
 
 
-def _is_counted(rubrics: Iterable[Rubric]) -> pl.Expr:
-    """Of judgements those that cells are made of, each sample once: as judgements_of() of tasks/aggregate/judged.py."""
-    by_category = [one.id for one in rubrics if one.dispatch and one.dispatch == one.report_by]
-    is_for = pl.col("category").is_not_null() | pl.col("status").is_in([JudgementStatus.UNKNOWN_VALUE, JudgementStatus.PLANNED])
-    is_left_out = pl.col("rubric_id").is_in(by_category) & ~is_for
-    is_own = (pl.col("occasion") == "") & (pl.col("repeat") == 0) & (pl.col("status") != JudgementStatus.DUPLICATE.value)
-    return is_own & ~is_left_out
-
-
 def _expected(rubric: Rubric, counts: pl.DataFrame) -> AbstractSet[str]:
     """The categories that a mean over categories needs: those that somebody has and the rubric has a prompt for."""
     named = counts.with_columns(pl.col("category").fill_null(Total.UNNAMED.value)).select("category", "status").unique()
     return {
         category
         for category, status in named.iter_rows()
-        if status == JudgementStatus.PLANNED or (status not in _NOT_KNOWN and has_prompt(rubric, category))
+        if status == JudgementStatus.PLANNED or (status not in NOT_KNOWN and has_prompt(rubric, category))
     }
 
 

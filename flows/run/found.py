@@ -108,9 +108,10 @@ def _named_prompts(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _of_items(made: pl.DataFrame, n_several: int) -> list[str]:
     """The note on items of which each checkpoint has one prompt, and not the same."""
-    n_of_one = made.unique().group_by("item_id", "model", "checkpoint").len()
+    made = made.unique()  # a part knows its own rows alone
+    n_of_one = made.group_by("item_id", "model", "checkpoint").len()
     ambiguous = n_of_one.filter(pl.col("len") > 1)
-    mine = made.unique().join(ambiguous, on="item_id", how="anti").sort("item_id", "model", "checkpoint")
+    mine = made.join(ambiguous, on="item_id", how="anti").sort("item_id", "model", "checkpoint")
     if mine.is_empty():
         return []
     n_items, name = mine["item_id"].n_unique(), mine["item_id"][0]

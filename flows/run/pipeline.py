@@ -122,9 +122,11 @@ def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None
     if not asked.is_spent:
         return
     max_usd, then = run.benchmark.limits.max_usd, "cells without enough replies are blocked; run again with more"
-    with opened(run.ledger_url) as ledger:
-        spent_usd = leased_usd(ledger, run.ids.budget_id) if run.ids.budget_id else 0.0
-    if asked.is_out_of_reach and spent_usd:
+    spent_usd = 0.0
+    if asked.is_out_of_reach and run.ids.budget_id:
+        with opened(run.ledger_url) as ledger:
+            spent_usd = leased_usd(ledger, run.ids.budget_id)
+    if spent_usd:
         run.reporter.say(
             f"max_usd = {max_usd:g} of this night is reached: earlier starts took {format_usd(spent_usd)} of it, one request may "
             f"cost up to ${asked.refused_usd:.4g}, and {asked.n_left:,} have no reply. Nothing was sent, and {then}"

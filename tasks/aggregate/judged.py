@@ -24,7 +24,8 @@ PROMPT = [*CELL, "category", "prompt_id"]
 """A prompt's judgements within a cell and category: what the statistics take as independent units."""
 
 _CHUNK_ROWS = 1_000_000  # rows turned into numbers together
-_NOT_KNOWN = [JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value]
+NOT_KNOWN = [JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value]
+"""Statuses of samples whose category the rubric has no prompt for."""
 
 Array = npt.NDArray[Any]
 
@@ -70,18 +71,26 @@ class Judged:
         return len(self.stratum)
 
 
-def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
-    """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
+def is_of_cells(rubric: Rubric) -> pl.Expr:
+    """Of judgements, whether they are this rubric's and belong to cells.
 
     Left out: anchors (their occasion is not empty; they watch the judge), duplicates that an older release planned as none, and,
     where the rubric dispatches on the category, samples without one: the rubric is not for them.
-    Raises SourceError where a category has a reserved name.
     """
     is_counted = pl.col("status") != JudgementStatus.DUPLICATE.value
-    mine = judgements.filter(pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", is_counted)
+    is_mine = (pl.col("rubric_id") == rubric.id) & (pl.col("occasion") == "") & is_counted
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
         is_unknown = pl.col("status") == JudgementStatus.UNKNOWN_VALUE.value
-        mine = mine.filter(pl.col("category").is_not_null() | is_unknown | _is_planned())
+        is_mine &= pl.col("category").is_not_null() | is_unknown | _is_planned()
+    return is_mine
+
+
+def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
+    """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
+
+    Raises SourceError where a category has a reserved name.
+    """
+    mine = judgements.filter(is_of_cells(rubric))
     few = [pl.col(name).cast(pl.Categorical) for name in (*PROMPT, "rubric_version", "status", "reason")]
     has_repeats = (mine.select(pl.col("repeat").max()).collect().item() or 0) > 0
     again = pl.col("duplicate_of_sample_id")
@@ -116,7 +125,7 @@ def known_prompts(judged: Judged, rubric: Rubric) -> Array:
     in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]])[judged.stratum]
     status = judged.frame["status"]
     is_planned = (status == JudgementStatus.PLANNED.value).to_numpy()
-    is_known = is_planned | (in_known[judged.prompt] & ~status.is_in(_NOT_KNOWN).to_numpy())
+    is_known = is_planned | (in_known[judged.prompt] & ~status.is_in(NOT_KNOWN).to_numpy())
     return np.bincount(judged.prompt, is_known, judged.n_prompts) > 0
 
 

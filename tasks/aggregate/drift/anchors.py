@@ -20,6 +20,7 @@ from schemas.tables.published import BENCHMARK_LONG
 from tasks.aggregate.drift.charts import N_BASELINE
 from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.tables import Settings, cells
+from tasks.lake.request_rows import number_of
 
 ANCHORS = "__anchors__"
 """What stands for model and checkpoint of the anchors' cells: the frozen set may hold several."""
@@ -49,7 +50,8 @@ def anchor_cells(
         named = asked.with_columns(occasion=pl.lit(""), model=pl.lit(ANCHORS), checkpoint=pl.lit(ANCHORS))
         replies = scores.lazy().join(asked.lazy().select("request_key"), on="request_key", how="semi")
         mine = {name: rubrics[name] for name in asked["rubric_id"].unique()}
-        found.append(cells(named, replies, mine, replace(run, publication_id=_set_id(asked), dataset_id=_set_id(asked))))
+        anchor_set = _set_id(asked)
+        found.append(cells(named, replies, mine, replace(run, publication_id=anchor_set, dataset_id=anchor_set)))
     return pl.concat(found)
 
 
@@ -66,9 +68,7 @@ def anchor_scores(
     )  # fmt: skip
     read = scores.lazy().filter(pl.col("status") == ScoreStatus.SCORED.value)
     each = asked.join(read.select("request_key", "rubric_id", "dimension", "score"), on=["request_key", "rubric_id"])
-    means = each.group_by(*ANCHOR, anchors=pl.col("sample_id").str.slice(0, 16).str.to_integer(base=16, dtype=pl.UInt64)).agg(
-        scores=pl.col("score").mean()
-    )
+    means = each.group_by(*ANCHOR, anchors=number_of("sample_id")).agg(scores=pl.col("score").mean())
     found = means.sort("anchors").group_by(*ANCHOR, maintain_order=True).agg("anchors", "scores").sort(ANCHOR)
     return found.cast(SCORED).select(list(SCORED)).collect()
 
