@@ -5,11 +5,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from flows.executors.lake_use import lake_in_use
-from flows.nightly import night_of, open_night, shown_checkpoints
+from flows.nightly import night_of, shown_checkpoints
 from flows.nights.record import Night, NightNote, night_budget, notes
 from flows.observability.progress import Reporter
 from flows.run.context import RunContext
 from flows.run.preview import Preview, previewed
+from tasks.context import StageContext
 from tasks.judge.budget.budget import leased_usd
 from tasks.ledger.ledger import opened
 
@@ -27,9 +28,9 @@ class NightPreview:
     taken_usd: float = 0.0
 
 
-def preview_night(file: Path, run_date: date | None, max_usd: float | None, reporter: Reporter) -> NightPreview:
-    """The night that is due, or of `run_date`, and what it would ask and cost. Nothing is sent."""
-    run = RunContext.of(open_night(file, run_date, max_usd=max_usd, is_asking=False), reporter=reporter)
+def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) -> NightPreview:
+    """What an opened night of the benchmark file would ask and cost. Nothing is sent."""
+    run = RunContext.of(opened_night, reporter=reporter)
     due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
     own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
     if own is not None and own.is_whole:

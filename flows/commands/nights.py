@@ -69,8 +69,9 @@ def nightly(
         return 0 if is_there else 1
     if dry_run:
         _forget_nothing(retry)
-        check_runner(open_night(file, night, max_usd=max_usd, is_asking=False), runner)
-        return _preview(file, night, max_usd)
+        opened = open_night(file, night, max_usd=max_usd, is_asking=False)
+        check_runner(opened, runner)
+        return _preview(file, opened)
     try:
         check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
     except Exception as error:  # what is down is waited for until finish_by
@@ -89,12 +90,12 @@ def nightly(
     return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
 
 
-def _preview(file: Path, night: date | None, max_usd: float | None) -> int:
+def _preview(file: Path, opened: StageContext) -> int:
     """What the night would ask and cost."""
     from flows.night_preview import preview_night
 
     with shown_progress() as reporter:
-        found = preview_night(file, night, max_usd, reporter)
+        found = preview_night(file, opened, reporter)
     console = Console()
     console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
     if found.plan is None:
