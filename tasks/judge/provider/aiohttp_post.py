@@ -51,6 +51,8 @@ async def posted(
     finally:
         if writing is not None:
             writing.cancel()
+            if connection.protocol is not None:  # not given back: else its socket stays until the peer has read what it was sent
+                connection.protocol.abort()
         connection.close()
 
 

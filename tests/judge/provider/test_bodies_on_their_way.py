@@ -5,6 +5,7 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 
+import psutil
 import pytest
 
 from schemas.benchmark.judges import Judge
@@ -131,6 +132,25 @@ def test_a_body_is_made_as_the_socket_takes_it_and_ends_at_the_deadline() -> Non
     (late,) = asked(serve, payload, deadline_s=0.5)
     assert (late.status, late.is_sent) == (S.TIMED_OUT, True)
     assert payload.n_taken < payload.n_bytes / 2
+
+
+@pytest.mark.parametrize("transport", ["aiohttp"], indirect=True)  # the SDK's leaves its own to the loop
+def test_of_a_body_that_nobody_takes_no_socket_is_left_once_its_time_is_up() -> None:
+    async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await _taken(reader)
+        await asyncio.sleep(60)
+
+    async def run() -> tuple[Answer, list[int]]:
+        async with _serving(serve) as port:
+            client = OpenAIProvider(Judge(model="judge", base_url=f"http://127.0.0.1:{port}/v1"), 4, deadline_s=0.5)
+            late = await client.ask(body(LARGE_BYTES))
+            await asyncio.sleep(0.1)  # the loop takes its leave of what was aborted
+            left = [one.fd for one in psutil.Process().net_connections("tcp") if one.raddr and one.raddr.port == port]
+            await client.close()
+            return late, left
+
+    late, left = asyncio.run(run())
+    assert (late.status, left) == (S.TIMED_OUT, [])
 
 
 @pytest.mark.parametrize("n_bytes", [100, 150_000, 3_000_000])
