@@ -63,7 +63,7 @@ class PlannedRubric:
 
     @property
     def worst_usd(self) -> float | None:
-        """The same at most; by batch it is set aside, and nothing of it is given back."""
+        """The same at most; by batch all of it is set aside until replies come."""
         return self.forecast.worst_batch_usd if self.is_by_batch else self.forecast.worst_usd
 
     @property

@@ -133,7 +133,7 @@ class SharedCounter:
         with share.lock:
             n_held, share.n_free = share.n_free, 0
         if n_held:
-            await self._ledger.alone(partial(_give_back, counter_id=self._id, n=n_held))
+            await self._ledger.alone(partial(give_back, counter_id=self._id, n=n_held))
 
     async def _lease(self, n: int) -> bool:
         """Ask the ledger for what the share lacks: a block, or what all who wait want. Only one of a process asks at a time."""
@@ -173,5 +173,6 @@ def lease(connection: Connection, counter_id: str, most: int, least: int, block:
     return granted
 
 
-def _give_back(connection: Connection, counter_id: str, n: int) -> None:
+def give_back(connection: Connection, counter_id: str, n: int) -> None:
+    """Count so much less as handed out; below 0, more."""
     later(connection, _MORE, {"id": counter_id, "n": -n})

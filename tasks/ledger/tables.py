@@ -51,7 +51,13 @@ def _to_4(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN reply_sha256 VARCHAR(64)")
 
 
-SCHEMA = Schema("4", METADATA, (("3", _to_4),))
+def _to_5(connection: Connection) -> None:
+    """What lines of a batch hold of a budget; those handed over before hold none."""
+    connection.exec_driver_sql("ALTER TABLE batches ADD COLUMN budget_id VARCHAR(64)")
+    connection.exec_driver_sql("ALTER TABLE batch_lines ADD COLUMN reserved BIGINT")
+
+
+SCHEMA = Schema("5", METADATA, (("3", _to_4), ("4", _to_5)))
 """Release 0.1.0 makes version 3. Raise the version with every change of a table, and add what leads to it."""
 
 LEDGER_META = Table(
@@ -194,6 +200,7 @@ BATCHES = Table(
     Column("create_sent_at_us", BigInteger),
     Column("ended_at_us", BigInteger),
     Column("detail", LargeBinary),  # what the provider said last of the batch as a whole
+    Column("budget_id", String(64)),  # of BUDGETS: what its lines hold is held of it
 )
 
 BATCH_LINES = Table(
@@ -203,6 +210,7 @@ BATCH_LINES = Table(
     Column("request_key", String(64), primary_key=True),
     Column("ask_index", Integer, nullable=False),
     Column("attempt_id", String(32), nullable=False),
+    Column("reserved", BigInteger),  # billionths of a dollar, given back but for what it cost when the line ends
     Index("batch_lines_by_request", "request_key"),
     sqlite_with_rowid=False,
 )

@@ -222,7 +222,8 @@ def test_a_batch_is_declared_once_and_held_by_one(address: str) -> None:
         def try_to_declare(claims: Claims, token: str) -> bool:
             asyncio.run(claims.take(KEYS[:5]))
             try:
-                claims.ledger.alone_now(partial(declare, batch=batch(claims, token), ask_indexes=dict.fromkeys(KEYS[:5], 0)))
+                asks = dict.fromkeys(KEYS[:5], 0)
+                claims.ledger.alone_now(partial(declare, batch=batch(claims, token), ask_indexes=asks, reserved_nusd={}))
             except ClaimsLostError:
                 return False
             return True

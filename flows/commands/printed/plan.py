@@ -52,7 +52,7 @@ def print_plan(console: Console, preview: "Preview") -> None:
         max_usd, aside = preview.limits.max_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
         if max_usd is not None and aside and (most := preview.worst_usd) is not None and max_usd >= most:
             console.print(
-                f"budget      {format_usd(aside)} is set aside by batch, and none given back; max_usd = {max_usd:g} covers all"
+                f"budget      by batch {format_usd(aside)} is set aside till replies come; max_usd = {max_usd:g} covers all"
             )
         console.print(f"time        {_time(preview)}")
         if preview.looks:

@@ -30,15 +30,15 @@ def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator
         return
     worst = preview.worst_usd
     needed = total_usd(row.worst_usd if row.is_by_batch else row.expected_usd for row in asked)
-    if any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
-        yield (
-            f"limits.max_usd = {max_usd:g} is below the {format_usd(needed)} needed: by batch each reply is set aside as long as "
-            f"it may be, and nothing is given back; it covers about {max_usd / needed:.0%} of that, and the run stops there"
-        )
-    elif max_usd < expected:
+    if max_usd < expected:
         yield (
             f"limits.max_usd = {max_usd:g} is below the {format_usd(expected)} expected: "
             f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
+        )
+    elif any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
+        yield (
+            f"limits.max_usd = {max_usd:g} covers the {format_usd(expected)} expected, and not the {format_usd(needed)} that by "
+            "batch are set aside until replies come: they are asked in several rounds, each of which may take a day"
         )
     elif worst is not None and max_usd < worst:
         yield (

@@ -20,6 +20,9 @@ from tasks.ledger.ledger import Ledger
 
 OnProgress = Callable[[str], None]
 _SLOWER = 1.5
+MOST_LEFT = 10
+"""What replies give back of a budget is spent in a further round, unless the last one was but a tenth of what had no room: a
+batch may take a day."""
 
 
 @dataclass(slots=True)
@@ -42,7 +45,7 @@ class BatchRun:
 
     async def run(self) -> None:
         """Ask until nothing is left that asking again would mend; without `is_asking`, only collect what is at the provider."""
-        n_fruitless, before = 0, None
+        n_fruitless, n_sent, before = 0, 0, None
         await self._register()
         while True:
             await self.drive()
@@ -50,10 +53,11 @@ class BatchRun:
             if self.collector.changed is not None:
                 raise self.collector.changed
             missing = self.missing()
+            is_spent = len(self.submitter.refused) > MOST_LEFT * n_sent and not self.submitter.n_elsewhere
             now = (len(missing), self.collector.n_final)
             if before is not None:
                 n_fruitless = 0 if now[0] < before[0] or now[1] > before[1] or self._halve() else n_fruitless + 1
-            if not missing or not self.machine.is_asking or n_fruitless >= self.rules.n_fruitless:
+            if not missing or not self.machine.is_asking or is_spent or n_fruitless >= self.rules.n_fruitless:
                 break
             n_sent = await self.submitter.submit(missing)
             before = now if n_sent else None

@@ -88,7 +88,7 @@ def judge_by_batch(
         n_in_flight, n_done = _n_in_flight(ledger, requests, judge.id), len(_done(ledger, requests))
         if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
-        usage = BatchUsage(ledger, requests, judge, ids.run_id, limits.max_usd or 0.0)
+        usage = BatchUsage(ledger, requests, judge, ids.spends_from, limits.max_usd or 0.0)
 
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
@@ -98,7 +98,7 @@ def judge_by_batch(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking
             )
             claims = Claims(ledger)
-            submitter = Submitter(ledger, requests, claims, machine, rules, usage.reserve if limits.max_usd is not None else None)
+            submitter = Submitter(ledger, requests, claims, machine, rules, usage if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
             is_stopped = await _until_stopped(run, stop)
             return _outcome(ledger, run, judge.id, usage.refused_usd, is_stopped=is_stopped)
@@ -172,8 +172,8 @@ def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, refused_usd: float
     outcome.n_requests = len(run.requests.part_of)
     outcome.n_asked = run.submitter.n_sent
     outcome.n_by_status = Counter(status.value for status in ended.values())
-    outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out))
+    outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out | run.submitter.refused))
     outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())
     outcome.n_in_flight = _n_in_flight(ledger, run.requests, judge_model)
-    outcome.is_stopped, outcome.is_spent, outcome.refused_usd = is_stopped, run.submitter.is_over_budget, refused_usd
+    outcome.is_stopped, outcome.is_spent, outcome.refused_usd = is_stopped, bool(run.submitter.refused), refused_usd
     return outcome

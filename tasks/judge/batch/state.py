@@ -12,6 +12,7 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.batch.reserved import give_back_reserved
 from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
 from tasks.ledger.statements import machine_of, now_us
@@ -66,6 +67,7 @@ class Batch:
     holder_id: str | None = None
     intended_at_us: int = 0
     create_sent_at_us: int | None = None
+    budget_id: str | None = None
 
     @property
     def file_name(self) -> str:
@@ -131,10 +133,11 @@ class ClaimsLostError(Exception):
     """The process was thought dead, and others may be asking what it had claimed."""
 
 
-def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]) -> None:
+def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int], reserved_nusd: Mapping[str, int]) -> None:
     """Store a batch that is about to be uploaded, with an attempt for each line; its claims pass over from the holder.
 
-    `ask_indexes` is by request key. Raises ClaimsLostError, which undoes it all, where a claim is the holder's no more.
+    `ask_indexes`, and what lines hold of the budget in billionths of a dollar, are by request key. Raises ClaimsLostError, which
+    undoes it all, where a claim is the holder's no more.
     """
     moment_us = now_us(connection)
     n_claimed = 0
@@ -148,9 +151,12 @@ def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]
     connection.execute(insert(BATCHES), [row | {"state": batch.state.value}])
     ids = {key: f"{moment_us * 1000:016x}{machine_of(connection).getrandbits(64):016x}" for key in ask_indexes}
     attempt = {"judge_model": batch.judge_model, "started_at_us": moment_us}
-    lines = [{"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()]
+    lines: list[dict[str, Any]] = [
+        {"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()
+    ]
     connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
-    connection.execute(insert(BATCH_LINES), [line | {"token": batch.token} for line in lines])
+    held = [{"token": batch.token, "reserved": reserved_nusd.get(key)} for key in ask_indexes]
+    connection.execute(insert(BATCH_LINES), [line | of_line for line, of_line in zip(lines, held, strict=True)])
 
 
 def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
@@ -206,8 +212,9 @@ def change(connection: Connection, batch: Batch, values: Mapping[str, Any]) -> b
 
 
 def release_lines(connection: Connection, token: str, keys: Collection[str]) -> None:
-    """Let go of lines whose attempts have ended. With its last line the batch ends."""
+    """Let go of lines whose attempts have ended, and of what they hold of a budget. With its last line the batch ends."""
     for chunk in _chunks(keys):
+        give_back_reserved(connection, token, chunk)
         connection.execute(_SETTLE, {"of": token, "keys": chunk})
         connection.execute(_FREE, {"keys": chunk, "owner": token})
     if connection.execute(_LINE_KEYS.limit(1), {"of": token}).first() is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +15,7 @@ import polars as pl
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, custom_id, declare, hold
 from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
+from tasks.judge.batch.usage import BatchUsage
 from tasks.judge.part_pictures import PartPictures
 from tasks.judge.pictures import digests_of
 from tasks.judge.work_queue import PlannedRequests, QueuedRequest
@@ -64,7 +65,7 @@ class RequestFile:
 class Submitter:
     """Makes batches of requests and hands them to the provider. `left_out`: requests that are not asked in this run.
 
-    `reserve`: for how many requests, from the first on, the budget has room; what they may cost at worst is then set aside.
+    `usage`: where there is a budget, it sets aside what requests may cost at worst. `refused`: those it had no room for last.
     """
 
     ledger: Ledger
@@ -72,18 +73,20 @@ class Submitter:
     claims: Claims
     machine: BatchMachine
     rules: BatchRules
-    reserve: Callable[[Sequence[QueuedRequest], PartPictures], int] | None = None
+    usage: BatchUsage | None = None
     n_sent: int = 0
     n_elsewhere: int = 0  # of the last round's requests, those that another process is asking
     left_out: set[str] = field(default_factory=set)
-    is_over_budget: bool = False
+    refused: set[str] = field(default_factory=set)
     on_step: Callable[[Batch], None] | None = None
     before_next: Callable[[], Awaitable[None]] | None = None  # what is done between two batches; it may raise
     _file: RequestFile | None = None
+    _reserved_nusd: dict[str, int] = field(default_factory=dict)  # of requests that are in no batch yet
 
     async def submit(self, keys: Collection[str]) -> int:
         """Hand over what can be claimed of these requests, a batch for each file; returns how many lines that was."""
         n_before, self.n_elsewhere = self.n_sent, 0
+        self.refused.clear()
         try:
             with closing(self.requests.blocks(keys)) as blocks:
                 for rows, pictures in blocks:
@@ -96,6 +99,9 @@ class Submitter:
             if self._file is not None:
                 self._file.discard()
                 self._file = None
+            if self.usage is not None:
+                await self.usage.unreserve(sum(self._reserved_nusd.values()))
+                self._reserved_nusd.clear()
         return self.n_sent - n_before
 
     async def _claim(self, rows: pl.DataFrame) -> list[QueuedRequest]:
@@ -108,12 +114,13 @@ class Submitter:
         return [request for request in queued if not is_used_up(request.request_key, request.ask_index)]
 
     def _within_budget(self, queued: list[QueuedRequest], pictures: PartPictures) -> list[QueuedRequest]:
-        if self.reserve is None or not queued:
+        if self.usage is None or not queued:
             return queued
-        n_affordable = 0 if self.is_over_budget else self.reserve(queued, pictures)
-        self.is_over_budget |= n_affordable < len(queued)
-        self.left_out.update(request.request_key for request in queued[n_affordable:])
-        return queued[:n_affordable]
+        reserved = [] if self.refused else self.usage.reserve(queued, pictures)
+        affordable = queued[: len(reserved)]
+        self._reserved_nusd.update(zip((request.request_key for request in affordable), reserved, strict=True))
+        self.refused.update(request.request_key for request in queued[len(reserved) :])
+        return affordable
 
     async def _add(self, request: QueuedRequest, pictures: PartPictures) -> None:
         """One line into the file that is being written, or into the next one where it does not fit in any more."""
@@ -155,8 +162,15 @@ class Submitter:
                 n_lines=len(file.ask_indexes),
                 n_bytes=file.n_bytes,
                 holder_id=self.claims.owner_id,
+                budget_id=None if self.usage is None else self.usage.budget_id,
             )
-            await self.ledger.alone(partial(declare, batch=batch, ask_indexes=file.ask_indexes))
+            # Whatever becomes of this process, its lines hold it from now on.
+            held = {key: self._reserved_nusd.pop(key) for key in file.ask_indexes if key in self._reserved_nusd}
+            try:
+                await self.ledger.alone(partial(declare, batch=batch, ask_indexes=file.ask_indexes, reserved_nusd=held))
+            except ClaimsLostError:
+                self._reserved_nusd |= held
+                raise
             self.n_sent += len(file.ask_indexes)
             self.machine.files[token] = file.path
             await self._until_created(token)

@@ -7,9 +7,10 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from schemas.benchmark.judges import Judge
-from tasks.judge.budget.budget import reserve_for_good
+from tasks.judge.budget.budget import reserve_first
 from tasks.judge.budget.cost import Costs, Estimate
 from tasks.judge.budget.observed_usage import AboutKey, Observed, load_observed, store_observed
 from tasks.judge.part_pictures import PartPictures
@@ -17,6 +18,7 @@ from tasks.judge.pictures import digests_of
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.shared_counter import give_back
 
 
 @dataclass(slots=True)
@@ -39,12 +41,20 @@ class BatchUsage:
             about = (rubric.id, rubric.version, self.judge.id)
             self._costs[about] = Costs(self.judge, rubric.n_output_tokens_expected, known.get(about), is_batch=True)
 
-    def reserve(self, queued: Sequence[QueuedRequest], pictures: PartPictures) -> int:
-        """For how many, from the first on, the budget has room. Nothing is given back: replies may come in another run."""
+    def reserve(self, queued: Sequence[QueuedRequest], pictures: PartPictures) -> list[int]:
+        """The worst cases of those, from the first on, that the budget has room for, in billionths of a dollar.
+
+        Each is given back with its line, less what the reply cost, or by `unreserve`.
+        """
         worst = [self._estimate(request, pictures).worst_usd or 0.0 for request in queued]
-        n_affordable = reserve_for_good(self.ledger, self.budget_id, self.max_usd, worst)
-        self.refused_usd = max([self.refused_usd, *worst[n_affordable:]])
-        return n_affordable
+        reserved = reserve_first(self.ledger, self.budget_id, self.max_usd, worst)
+        self.refused_usd = max([self.refused_usd, *worst[len(reserved) :]])
+        return reserved
+
+    async def unreserve(self, n_nusd: int) -> None:
+        """Give back what was set aside for requests that were not handed over."""
+        if n_nusd:
+            await self.ledger.alone(partial(give_back, counter_id=self.budget_id, n=n_nusd))
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost: a judge has one price, whatever the rubric."""

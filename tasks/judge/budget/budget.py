@@ -38,30 +38,36 @@ class Budget:
 
         Where attempts under way still hold money, waits for what they give back. Raises StoreError.
         """
-        return await self._counter.take(ceil(usd * _NUSD), stopping)
+        return await self._counter.take(in_nusd(usd), stopping)
 
     def charge(self, reserved_usd: float, actual_usd: float) -> None:
         """Give back what was reserved for an attempt, less what it cost. Call it once for each reservation, whatever happened."""
         self.spent_usd += actual_usd
-        self._counter.put_back(ceil(reserved_usd * _NUSD), ceil(actual_usd * _NUSD))
+        self._counter.put_back(in_nusd(reserved_usd), in_nusd(actual_usd))
 
     async def close(self) -> None:
         """Give back what this process still holds, once nobody else of it uses the budget. What was never charged is spent."""
         await self._counter.close()
 
 
-def reserve_for_good(ledger: Ledger, budget_id: str, max_usd: float, prices_usd: Sequence[float]) -> int:
-    """For how many of these worst cases, from the first on, the budget has room; they count as spent.
+def reserve_first(ledger: Ledger, budget_id: str, max_usd: float, prices_usd: Sequence[float]) -> list[int]:
+    """Those of these worst cases, from the first on, that the budget has room for, in billionths of a dollar.
 
-    For batches, whose replies may come after the run has ended.
+    They count as spent until they are given back. For batches, whose replies may come after the run has ended.
     """
-    needs = list(accumulate(ceil(usd * _NUSD) for usd in prices_usd))
+    each = [in_nusd(usd) for usd in prices_usd]
+    needs = list(accumulate(each))
     most = floor(max_usd * _NUSD)
     for n in range(bisect_right(needs, most - _leased_nusd(ledger, budget_id)), 0, -1):
         ask = partial(lease, counter_id=budget_id, most=most, least=needs[n - 1], block=needs[n - 1])
         if ledger.alone_now(ask):
-            return n
-    return 0
+            return each[:n]
+    return []
+
+
+def in_nusd(usd: float) -> int:
+    """In billionths of a dollar, rounded up."""
+    return ceil(usd * _NUSD)
 
 
 def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:

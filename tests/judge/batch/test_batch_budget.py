@@ -1,7 +1,9 @@
 """What batches set aside of `max_usd`: by the pictures' own sizes, and by what earlier replies of any kind were billed."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge, Price
+from schemas.errors import ProviderError
 from tasks.judge.budget.budget import leased_usd
 from tasks.judge.budget.observed_usage import load_observed
 from tasks.ledger.ledger import Ledger
@@ -18,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 BOUNDED = {"temperature": 0, "max_tokens": 100}
 PRICE = Price(input_usd_per_million=1, output_usd_per_million=1, batch_share=1)
+OF_OUTPUT, WORST_NUSD = Price(input_usd_per_million=0, output_usd_per_million=1, batch_share=1), 1_000_000  # a line at worst
 LITE, SIDE_PX, LITE_TOKENS = "gemini-2.5-flash-lite", 4096, 36 * 258
 LITE_FIELDS: dict[str, Any] = {
     "model": LITE,
@@ -33,7 +37,7 @@ def make_wire() -> Iterator[Callable[..., Wire]]:
     wires: list[Wire] = []
 
     def make(**scenario: Any) -> Wire:
-        wires.append(Wire({"batch": QUICK, **scenario}))
+        wires.append(Wire({"batch": QUICK} | scenario))
         return wires[-1]
 
     yield make
@@ -42,10 +46,24 @@ def make_wire() -> Iterator[Callable[..., Wire]]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, make_wire: Callable[..., Wire]) -> Bench:
-    wire = make_wire()
-    fields = JUDGED | {"base_url": wire.url, "parameters": BOUNDED, "price": PRICE}
-    return Bench(*plan_scenes(tmp_path, Judge(**fields)), f"sqlite:///{tmp_path}/ledger.db", wire, fields)
+def make_bench(tmp_path: Path, make_wire: Callable[..., Wire]) -> Callable[..., Bench]:
+    def make(batch: dict[str, Any] | None = None, price: Price = OF_OUTPUT, max_tokens: int = 1000) -> Bench:
+        wire = make_wire(batch=QUICK | (batch or {}))
+        fields = JUDGED | {"base_url": wire.url, "parameters": BOUNDED | {"max_tokens": max_tokens}, "price": price}
+        return Bench(*plan_scenes(tmp_path, Judge(**fields)), f"sqlite:///{tmp_path}/ledger.db", wire, fields)
+
+    return make
+
+
+@pytest.fixture
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    return make_bench(price=PRICE, max_tokens=100)
+
+
+def held_nusd(bench: Bench) -> int:
+    """What of the budget is spent, or held by lines."""
+    with Ledger(bench.ledger_url) as ledger:
+        return round(leased_usd(ledger, "a run") * 1e9)
 
 
 def billed_usd(bench: Bench) -> float:
@@ -59,6 +77,20 @@ def dear(call: str, body: bytes) -> bytes:
     lines = [json.loads(line) for line in body.splitlines()]
     for line in lines:
         line["response"]["body"]["usage"]["prompt_tokens"] = 100_000
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def unchanged(_: str, body: bytes) -> bytes:
+    return body
+
+
+def without_usage(call: str, body: bytes) -> bytes:
+    """Files of results that do not say what was billed."""
+    if not call.endswith("/content"):
+        return body
+    lines = [json.loads(line) for line in body.splitlines()]
+    for line in lines:
+        del line["response"]["body"]["usage"]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
@@ -84,6 +116,43 @@ def test_a_batch_sets_aside_what_earlier_replies_show_that_a_request_can_cost(be
     assert 0 < outcome.n_answered < n
     assert outcome.n_left == n - outcome.n_answered
     assert billed_usd(bench) - before_usd <= 0.45
+
+
+def test_what_replies_did_not_cost_is_spent_in_further_rounds(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    outcome = bench.run(max_usd=0.012)
+    assert (outcome.n_answered, outcome.is_spent) == (N_REQUESTS, False)
+    assert bench.wire.n("POST /batches") > 1
+    assert held_nusd(bench) == round(billed_usd(bench) * 1e9) < 12_000_000
+
+
+def test_starts_of_one_budget_have_it_together_whoever_collects_the_batch(make_bench: Callable[..., Bench]) -> None:
+    bench, stop = make_bench({"in_progress_s": 0.8}), threading.Event()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    first = bench.run(max_usd=0.012, stop=stop)
+    assert (first.n_in_flight, held_nusd(bench)) == (12, 12 * WORST_NUSD)
+    second = bench.run(max_usd=0.012)
+    assert first.n_answered + second.n_answered == N_REQUESTS
+    assert held_nusd(bench) == round(billed_usd(bench) * 1e9)
+
+
+HELD: dict[str, tuple[dict[str, Any], Callable[[str, bytes], bytes], int]] = {
+    "expired before they were asked": ({"in_progress_s": 5, "window_s": 0.1}, unchanged, 0),
+    "refused one by one": ({"line_faults": {"policy_400": 1}}, unchanged, 0),
+    "answered without saying what it cost": ({}, without_usage, N_REQUESTS * WORST_NUSD),
+}
+
+
+@pytest.mark.parametrize(("batch", "change", "nusd"), HELD.values(), ids=HELD)
+def test_lines_that_have_ended_hold_what_they_may_have_cost(
+    make_bench: Callable[..., Bench], batch: dict[str, Any], change: Callable[[str, bytes], bytes], nusd: int
+) -> None:
+    bench = make_bench(batch)
+    bench.wire.change = change
+    with suppress(ProviderError):
+        bench.run(max_usd=N_REQUESTS * WORST_NUSD / 1e9)
+    bench.check_all_is_settled()
+    assert held_nusd(bench) == nusd
 
 
 def test_large_pictures_are_set_aside_by_their_sizes(tmp_path: Path, make_wire: Callable[..., Wire]) -> None:

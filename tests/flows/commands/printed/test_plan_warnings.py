@@ -36,7 +36,7 @@ def planned(folder: Path, salon: Callable[..., Said], more: str, model: str = "g
         pytest.param(BATCH, ["at most $0.11 by batch time a batch may take a day"], id="by batch"),
         pytest.param(
             f"{BATCH}max_usd = 1",
-            ["by batch budget $0.11 is set aside by batch, and none given back; max_usd = 1 covers all time"],
+            ["by batch budget by batch $0.11 is set aside till replies come; max_usd = 1 covers all time"],
             id="by batch, covered",
         ),
         pytest.param(
@@ -62,8 +62,8 @@ AGAIN = "{} is asked 2 times at temperature 0: it may say the same again, and th
 WARNED = {
     "by batch the worst case must be covered": (
         f"{BATCH}max_usd = 0.06",
-        [("limits.max_usd = 0.06 is below the $0.11 needed: by batch each reply is set aside as long as it may be, and nothing "
-        "is given back; it covers about 53% of that, and the run stops there")],
+        [("limits.max_usd = 0.06 covers the $0.02 expected, and not the $0.11 that by batch are set aside until replies come: "
+        "they are asked in several rounds, each of which may take a day")],
     ),
     "online what is expected": (
         f"{LONG}\n[limits]\nmax_usd = 0.06",
@@ -72,8 +72,8 @@ WARNED = {
     ),
     "both ways, what batches set aside and the others cost": (
         f"{BOTH_WAYS}max_usd = 0.12",
-        [("limits.max_usd = 0.12 is below the $0.15 needed: by batch each reply is set aside as long as it may be, and nothing "
-        "is given back; it covers about 79% of that, and the run stops there")],
+        [("limits.max_usd = 0.12 covers the $0.059 expected, and not the $0.15 that by batch are set aside until replies come: "
+        "they are asked in several rounds, each of which may take a day")],
     ),
     "no reply can be whole": ("parameters = { max_tokens = 5 }", [f"the parameters of gpt-4.1 {CUT.format(5)}"]),
     "a usual reply just fits": ("parameters = { max_tokens = 45 }", []),
