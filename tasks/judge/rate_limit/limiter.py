@@ -153,7 +153,8 @@ class RateLimiter:
                 self._let_go_by_slots(now_s)
             elif now_s - self._synced_s < POLL_S * 2:  # else there may be a pause that was not heard of
                 self._waiters.let_all_go(now_s - self._paused_until_s)
-        may_send = bool(self._slots) or self._is_open  # who may not need not hear of a pause
+        # Who may not send need not hear of a pause.
+        may_send = (bool(self._slots) or self._is_open) and now_s >= self._paused_until_s
         is_due = may_send and now_s - self._synced_s >= POLL_S
         is_due |= len(self._waiters) > len(self._slots) and not self._is_open and now_s >= self._ask_at_s
         if self._syncing is None and (self._news.has_news or is_due):
@@ -247,7 +248,8 @@ class RateLimiter:
         self._lease = lease
         self._synced_s = asyncio.get_running_loop().time()
         self._late_s.append(self._synced_s - lease.now_us / 1e6 - offset_s)
-        self._n_refused = 0 if lease.slots else self._n_refused + 1
+        is_refused = not lease.slots and not lease.is_open and lease.paused_until_us <= lease.now_us
+        self._n_refused = self._n_refused + 1 if is_refused else 0
         self._ask_at_s = lease.next_us / 1e6 + offset_s + self._later_s()
         if lease.paused_until_us > lease.now_us:
             self._hold(lease.paused_until_us / 1e6 + offset_s)
@@ -266,4 +268,4 @@ class RateLimiter:
         if self._n_refused < 2:
             return 0.0
         most_s = MOST_LATER_YIELDING_S if self._gives_way else MOST_LATER_S
-        return self.uniform(0, min(most_s, BLOCK_US / 1e6 * 2.0 ** (self._n_refused - 2)))
+        return self.uniform(0, min(most_s, BLOCK_US / 1e6 * 2.0 ** min(self._n_refused - 2, 30)))

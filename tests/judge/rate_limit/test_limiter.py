@@ -489,6 +489,26 @@ def test_a_pause_holds_every_holder_and_ends_without_a_rush() -> None:
     assert first_s[-1] - first_s[0] < 0.5
 
 
+def test_a_long_pause_of_a_key_without_limits_is_slept_through() -> None:
+    shared = Shared()
+
+    async def main() -> tuple[float, int, list[object]]:
+        loop, stopping, faults = asyncio.get_running_loop(), asyncio.Event(), list[object]()
+        loop.set_exception_handler(lambda _, context: faults.append(context.get("exception")))
+        limiter = RateLimiter(shared, "key", clock=loop_clock())
+        await limiter.wait(1, stopping)
+        limiter.hear(NOTHING_SAID)
+        await asyncio.sleep(0.5)
+        await limiter.pause(300.0)
+        n_before, start_s = shared.n, loop.time()
+        await asyncio.gather(*(limiter.wait(1, stopping) for _ in range(20)))
+        return loop.time() - start_s, shared.n - n_before, faults
+
+    waited_s, n_looks, faults = play(main)
+    assert (300 <= waited_s < 302, faults) == (True, [])
+    assert n_looks < 10, "five looks a second are 1,500"
+
+
 def test_a_longer_pause_stays_and_no_pause_is_for_ever() -> None:
     async def main() -> None:
         shared = Shared()
