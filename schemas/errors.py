@@ -44,6 +44,7 @@ class ProviderError(SalonError):
     """The judge's provider is down or refuses the account; what was paid for is kept and the run can be resumed."""
 
     may_pass = True
+    pause_s: float | None = None  # what the provider asks to be left alone for
 
 
 class AccountError(ProviderError):

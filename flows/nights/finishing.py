@@ -8,11 +8,21 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from schemas.errors import JudgeChangedError, MissingInputError, RejectedError, SalonError, StoreError, UnreadableError
+from schemas.errors import (
+    JudgeChangedError,
+    MissingInputError,
+    ProviderError,
+    RejectedError,
+    SalonError,
+    StoreError,
+    UnreadableError,
+)
 from tasks.stopping import STOP, check_not_stopped
 
 FIRST_WAIT_S: Final = 5.0
 LONGEST_WAIT_S: Final = 600.0
+LONGEST_PAUSE_S: Final = 3600.0
+"""A provider that asks for a longer pause is asked again after this one: some say a day, and are back in an hour."""
 
 Out = TypeVar("Out")
 _log = logging.getLogger("salon.nightly")
@@ -27,13 +37,14 @@ def until_finished(
 ) -> Out:
     """What `attempt` returns, made again with growing waits while it fails in a way that may pass, or leaves something.
 
-    The last try is made at `gives_up_at`, and what it returns or raises counts. Without one, or after it, there is one try.
-    `what_is_left` says in a clause what a try that ended well could not get, `who_is_away` of an error that is no class of
-    Salon's and no fault, such as a server's absence, what it is. Raises StoppedError.
+    A pause that a provider asks for is waited out first. The last try is made at `gives_up_at`, and what it returns or raises
+    counts. Without one, or after it, there is one try. `what_is_left` says in a clause what a try that ended well could not get,
+    `who_is_away` of an error that is no class of Salon's and no fault, such as a server's absence, what it is. Raises
+    StoppedError.
     """
-    wait_s, n_tries = FIRST_WAIT_S, 0
+    grown_s, n_tries = FIRST_WAIT_S, 0
     while True:
-        n_tries += 1
+        n_tries, pause_s = n_tries + 1, 0.0
         try:
             found = attempt()
             why = what_is_left(found)
@@ -44,15 +55,16 @@ def until_finished(
             left_s = _left_s(gives_up_at)
             if left_s <= 0 or not _may_pass(error):
                 raise
+            pause_s = (error.pause_s or 0.0) if isinstance(error, ProviderError) else 0.0
             away = who_is_away(error)
             why = away or str(error)
             if not isinstance(error, SalonError) and not away:
                 _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
-        wait_s = min(wait_s, left_s)
+        wait_s = min(max(grown_s, min(pause_s, LONGEST_PAUSE_S)), left_s)
         say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")
         STOP.wait(wait_s)
         check_not_stopped()
-        wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+        grown_s = min(2 * grown_s, LONGEST_WAIT_S)
 
 
 def check_in_time(gives_up_at: datetime | None) -> None:

@@ -1,6 +1,6 @@
 """The judge stage: which parts of a plan still ask something, and by which way each judge is asked. How is tasks/judge."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from flows.executors.base import ShardCall
@@ -13,7 +13,7 @@ from schemas.records import JudgeReply, PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
-from tasks.judge.outcome import Outcome
+from tasks.judge.outcome import Heard, Outcome
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import RETRIES
 from tasks.judge.shard import JudgeShard
@@ -155,9 +155,16 @@ def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int | None) -> 
         yield from run.executor.run(ShardCall(ask_judge_together, run.stage, shards, spends_money=True) for shards in some)
         return
     waiting = Waiting(lambda said: run.reporter.describe("judge", said))
-    alone = (JudgeShard(part, limits, _on_reply(run, waiting), _on_attempt(run, waiting)) for part in parts)
+    heard = deque[Heard]()  # of the parts under way, in their order
+
+    def alone() -> Iterator[JudgeShard]:
+        for part in parts:
+            heard.append(Heard())
+            yield JudgeShard(part, limits, _on_reply(run, waiting, heard[-1]), _on_attempt(run, waiting))
+
     try:
-        yield from run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone)
+        for outcome in run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone()):
+            yield heard.popleft().in_all_tries(outcome)
     finally:
         waiting.end()
 
@@ -178,8 +185,9 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
         yield JudgeShards(tuple(some), limits)
 
 
-def _on_reply(run: RunContext, waiting: Waiting) -> OnReply:
-    def on_reply(_: JudgeReply) -> None:
+def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
+    def on_reply(reply: JudgeReply) -> None:
+        heard.hear(reply)
         run.reporter.advance("judge")
         waiting.replied()
 

@@ -1,7 +1,7 @@
 """What became of a shard, and of shards taken together. How it comes about is engine.py."""
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
@@ -27,6 +27,7 @@ class Outcome:
     n_cached: int = 0  # answered before, or by another process meanwhile
     n_asked: int = 0  # attempts sent, retries and re-asks included
     n_reasked: int = 0
+    n_replies: int = 0  # stored; of a request that was asked twice both
     n_input_tokens: int = 0  # of the replies that say
     n_output_tokens: int = 0
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
@@ -54,7 +55,8 @@ class Outcome:
         return self.is_spent and not self.n_asked and not self.n_in_flight
 
     def count(self, reply: JudgeReply) -> None:
-        """Add what a stored reply was billed."""
+        """Add a stored reply, and what it was billed."""
+        self.n_replies += 1
         self.n_input_tokens += reply.n_input_tokens or 0
         self.n_output_tokens += reply.n_output_tokens or 0
         if reply.cost_usd is not None:
@@ -76,6 +78,40 @@ class Outcome:
 
 
 _APART = ("cost_usd", "is_stopped", "is_spent", "refused_usd")
+
+
+@dataclass(slots=True)
+class Heard:
+    """The replies that all tries of one shard stored: one made again, as its ledger is back, knows none of those before."""
+
+    _bought: Outcome = field(default_factory=Outcome)
+    _ended: list[tuple[str, str]] = field(default_factory=list)  # (request key, status), in the order they came
+
+    def hear(self, reply: JudgeReply) -> None:
+        """One more, durable."""
+        self._bought.count(reply)
+        self._ended.append((reply.request_key, reply.status.value))
+
+    def in_all_tries(self, last: Outcome) -> Outcome:
+        """The outcome of the last try with what those before it bought, which it found stored."""
+        n_before = len(self._ended) - last.n_replies
+        if not n_before:
+            return last
+        before, now = self._ended[:n_before], self._ended[n_before:]
+        found = dict(before)
+        for key, _ in now:  # asked a second time by the last try, which counts it
+            found.pop(key, None)
+        return replace(
+            last,
+            n_cached=max(0, last.n_cached - len(found)),
+            n_asked=last.n_asked + len(before),
+            n_replies=len(self._ended),
+            n_input_tokens=self._bought.n_input_tokens,
+            n_output_tokens=self._bought.n_output_tokens,
+            cost_usd=self._bought.cost_usd,
+            n_without_cost=self._bought.n_without_cost,
+            n_by_status=last.n_by_status + Counter(found.values()),
+        )
 
 
 def outage(
@@ -110,7 +146,9 @@ def outage(
             f"top it up or name another key. {_KEPT}"
         )
     if status in PROVIDER_FAILURES and silent_s is not None:
-        return ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}. {_KEPT}")
+        error = ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}. {_KEPT}")
+        error.pause_s = pause_s
+        return error
     if status in PROVIDER_FAILURES:
         return ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
     return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")

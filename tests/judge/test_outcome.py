@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
-from schemas.statuses.rows import ReplyStatus
-from tasks.judge.outcome import Outcome
+from schemas.records import JudgeReply
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from tasks.judge.outcome import Heard, Outcome
 
 LEFT: dict[str, tuple[dict[ReplyStatus, int], int, int]] = {
     "all answered": ({ReplyStatus.ANSWERED: 4}, 0, 0),
@@ -30,3 +31,31 @@ def test_a_request_is_out_of_reach_where_money_was_refused_and_nothing_sent() ->
     assert not (refused + Outcome(n_requests=1, n_asked=1)).is_out_of_reach
     assert not (refused + Outcome(n_requests=1, n_in_flight=1)).is_out_of_reach
     assert not Outcome(n_requests=3).is_out_of_reach
+
+
+def _replied(key: str, status: ReplyStatus = ReplyStatus.ANSWERED, cost_usd: float = 0.5) -> JudgeReply:
+    return JudgeReply(key, 0, status, "judge", ReplyOrigin.ASKED, n_input_tokens=10, n_output_tokens=1, cost_usd=cost_usd)
+
+
+def test_a_shard_that_was_made_again_bought_what_all_its_tries_bought() -> None:
+    """Of six requests one was stored long before, two by the first try, and one whose second ask the last try made."""
+    heard, last = Heard(), Outcome(n_requests=6, n_cached=3, n_asked=3)
+    for reply in (_replied("a"), _replied("b", ReplyStatus.REJECTED), _replied("c")):
+        heard.hear(reply)
+    for reply in (_replied("c"), _replied("d"), _replied("e")):
+        heard.hear(reply)
+        last.count(reply)
+    last.n_by_status = Counter({"answered": 3})
+    found = heard.in_all_tries(last)
+    assert (found.n_requests, found.n_cached, found.n_asked, found.n_replies, found.n_left) == (6, 1, 6, 6, 0)
+    assert (found.cost_usd, found.n_input_tokens, found.n_output_tokens) == (3.0, 60, 6)
+    assert found.n_by_status == {"answered": 4, "rejected": 1}
+
+
+def test_the_only_try_of_a_shard_is_what_it_says() -> None:
+    heard, only = Heard(), Outcome(n_requests=2, n_asked=3)
+    for reply in (_replied("a"), _replied("a")):  # asked twice, and then the provider was away
+        heard.hear(reply)
+        only.count(reply)
+    only.n_by_status = Counter({"server_error": 1})
+    assert heard.in_all_tries(only) is only

@@ -19,8 +19,11 @@ from flows.observability import artifacts, events
 from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED, Alert
 from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
+from schemas.benchmark.judges import Judge
 from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
+from schemas.statuses.rows import ReplyStatus
+from tasks.judge.outcome import outage
 from tests.flows.flow_support import Said
 from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion
@@ -80,6 +83,21 @@ def test_a_night_that_failed_is_started_again_and_finishes(
     assert ("1 of 24 requests have no final reply" if outage == "one reply" else "does not accept the request") in told
     assert [note.is_whole for note in notes(world.folder / "lake", "nights").values()] == [True]
     assert provider.n > N_SAMPLES
+
+
+def test_the_pause_that_a_provider_asks_for_is_waited_out_before_the_next_try() -> None:
+    told, tries = list[str](), list[float]()
+
+    def attempt() -> str:
+        tries.append(time.monotonic())
+        if len(tries) == 1:
+            raise outage(Judge(model="judge"), "there", ReplyStatus.RATE_LIMITED, None, silent_s=0.0, pause_s=7.0)
+        return "done"
+
+    in_time = datetime.now(UTC) + timedelta(hours=1)
+    assert finishing.until_finished(attempt, lambda _: None, in_time, told.append, lambda _: None) == "done"
+    assert "started again in 7 s" in told[0]
+    assert tries[1] - tries[0] >= 7
 
 
 def test_after_finish_by_there_is_one_try(
