@@ -3,6 +3,8 @@
 import logging
 import re
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -13,6 +15,7 @@ from schemas.errors import StoreError
 from tasks.ledger.process_identity import HERE, Machine
 
 log = logging.getLogger("salon.ledger")
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each pipeline that a lost connection ended: told here, once
 _PASSING = ("08", "40", "57P", "53300")
 """SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
 _REFUSED = re.compile(
@@ -77,11 +80,41 @@ class Backoff:
     def wait(self) -> None:
         """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
         if self.n_waits == 3:  # not where a transaction was undone for another's sake
-            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", self.seconds)
+            _ABSENCE.begin(self.seconds)
         if self.n_waits:
-            most_s = min(MOST_WAIT_S, LEAST_WAIT_S * 2.0**self.n_waits, max(self.seconds - self.waited_s, LEAST_WAIT_S))
+            most_s = min(
+                MOST_WAIT_S, LEAST_WAIT_S * 2.0 ** min(self.n_waits, 30), max(self.seconds - self.waited_s, LEAST_WAIT_S)
+            )
             self.machine.sleep(most_s * self.machine.uniform(0.5, 1))
         self.n_waits += 1
+
+    def ended(self) -> None:
+        """The server answered; also after waiting for it was given up."""
+        if _ABSENCE.since_s is not None:
+            _ABSENCE.end()
+
+
+class _Absence:
+    """Told once for all threads that wait, when it begins and when the first of them is answered again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.since_s: float | None = None
+
+    def begin(self, seconds: float) -> None:
+        with self._lock:
+            is_told, self.since_s = self.since_s is not None, self.since_s or time.monotonic()
+        if not is_told:
+            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", seconds)
+
+    def end(self) -> None:
+        with self._lock:
+            since_s, self.since_s = self.since_s, None
+        if since_s is not None:
+            log.warning("the ledger's server is back, after %.0f s; what was under way goes on", time.monotonic() - since_s)
+
+
+_ABSENCE = _Absence()
 
 
 def retried(function: Callable[[], _Found], seconds: float, host: str | None = None, machine: Machine = HERE) -> _Found:
@@ -101,5 +134,6 @@ def retried(function: Callable[[], _Found], seconds: float, host: str | None = N
                 raise
         else:
             _MET.add(host)
+            backoff.ended()
             return found
         backoff.wait()

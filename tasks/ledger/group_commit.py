@@ -138,6 +138,7 @@ class GroupCommit:
                 error = self._explain(cause)
                 is_over = not is_passing(cause) or backoff.is_over
             else:
+                backoff.ended()
                 _resolve(batch, None, results)
                 return
             if is_over:
@@ -156,8 +157,8 @@ class GroupCommit:
         if n_free >= self._reserve_bytes:
             return batch
         error = StoreError(
-            f"only {n_free} bytes are free for the ledger in {self._folder}, and {self._reserve_bytes} are kept for replies "
-            "under way; nothing more is asked: free space, then run the same command again"
+            f"only {n_free / 1e6:.1f} MB are free for the ledger in {self._folder}, and {self._reserve_bytes / 1e6:.1f} MB are "
+            "kept for replies under way; nothing more is asked: free space, then run the same command again"
         )
         _resolve(refused, error)
         return [waiting for waiting in batch if waiting not in refused]

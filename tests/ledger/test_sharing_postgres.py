@@ -497,7 +497,8 @@ def test_a_shard_that_begins_while_the_server_is_away_waits_too(
     outcome = shard()
     back.join()
     assert outcome.n_answered == provider.n == N
-    assert "waited for, at most 60 s" in caplog.text
+    told = [record.getMessage() for record in caplog.records if record.name == "salon.ledger"]
+    assert [("waited for, at most 60 s" in one, "is back, after" in one) for one in told] == [(True, False), (False, True)]
 
 
 def test_a_server_that_stays_away_is_an_error_that_resumes(address: str, postgres: PostgresServer) -> None:
