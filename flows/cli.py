@@ -30,7 +30,13 @@ def main() -> NoReturn:
 
     Without a handler Prefect's own server would stay behind, and process 1 of a container would not hear the signal at all.
     """
-    leave = lambda *_: sys.exit(StoppedError.exit_code)  # noqa: E731
+
+    def leave(*_: object) -> NoReturn:
+        nonlocal is_told
+        is_told = True
+        sys.exit(StoppedError.exit_code)
+
+    is_told = False
     signal.signal(signal.SIGTERM, leave)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, hung_up(leave))
@@ -40,6 +46,8 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
     code = run(sys.argv[1:])
+    if is_told:  # said here: the signal may have come amid a print
+        complain("told to stop; nothing is under way, and the same command goes on from here")
     if _has_lost_prefect():  # its client would wait minutes at the process's end, to tell a server that is not there
         sys.stderr.flush()
         os._exit(code)

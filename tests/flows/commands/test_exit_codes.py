@@ -1,6 +1,7 @@
 """How a command ends: 1 is a gate's alone, what nobody foresaw is 70 with one sentence and a file, a full disk is 3."""
 
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -50,6 +51,21 @@ def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path) ->
         ended = _salon(tmp_path, "rubrics", "list", stdout=full.fileno())
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert "free space" in ended.stderr
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP], ids=lambda told: told.name)
+def test_told_to_stop_before_a_run_is_under_way_a_command_says_so(tmp_path: Path, told: signal.Signals) -> None:
+    file = tmp_path / "b.toml"
+    os.mkfifo(file)  # it is read for as long as nobody writes
+    command = [sys.executable, "-m", "flows", "plan", str(file)]
+    started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    with file.open("wb"):  # which waits for its reader
+        started.send_signal(told)
+        _, said = started.communicate(timeout=60)
+    assert (started.returncode, said) == (
+        143,
+        "salon: told to stop; nothing is under way, and the same command goes on from here\n",
+    )
 
 
 def test_another_encoding_shows_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
