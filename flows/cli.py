@@ -30,13 +30,13 @@ def main() -> NoReturn:
 
     Without a handler Prefect's own server would stay behind, and process 1 of a container would not hear the signal at all.
     """
+    is_told = False
 
     def leave(*_: object) -> NoReturn:
         nonlocal is_told
         is_told = True
         sys.exit(StoppedError.exit_code)
 
-    is_told = False
     signal.signal(signal.SIGTERM, leave)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, hung_up(leave))

@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from flows.executors.choose import opened_executor
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
@@ -16,18 +18,19 @@ from flows.observability.artifacts import progress_in_prefect, show_artifacts, t
 from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
-from flows.observability.terminal import prefect_away
+from flows.observability.terminal import format_usd, prefect_away
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner, load_benchmark
-from schemas.errors import GateBlockedError, InputError, StoppedError
+from schemas.errors import GateBlockedError, InputError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
+from tasks.publish.machine_tables import runs
 from tasks.stopping import heeding_sigterm
 
 
@@ -75,8 +78,8 @@ def nightly(
             check_in_time(gives_up_at)
         until = night if night < due else None
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
-        ended: list[tuple[StageContext, NightSummary]] = []
-        attempt = partial(_attempt, file, opening, until, runner, ended, is_retrying=retry is not None)
+        tried, ended = list[StageContext](), list[tuple[StageContext, NightSummary]]()
+        attempt = partial(_attempt, file, opening, until, runner, tried, ended, is_retrying=retry is not None)
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
@@ -85,9 +88,12 @@ def nightly(
         except GateBlockedError:
             raise
         except Exception as error:
-            send(benchmark.name, night, [night_failed(redacted(str(error)), gives_up_at)])
+            bought = _bought(tried[-1]) if tried else ""
+            send(benchmark.name, night, [night_failed(" ".join(filter(None, (redacted(str(error)), bought))), gives_up_at)])
             raise
         finally:
+            if tried and (bought := _bought(tried[-1])):
+                current().say(bought)
             if ended:
                 _tell(*ended[-1])
 
@@ -104,12 +110,14 @@ def _attempt(
     opened_night: Callable[[], StageContext],
     until: date | None,
     runner: Runner | None,
+    tried: list[StageContext],
     ended: list[tuple[StageContext, NightSummary]],
     *,
     is_retrying: bool,
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; one that published is put into `ended`."""
+    """One try at a night: opened, run, and shown; put into `tried`, and one that published into `ended`."""
     run = opened_night()
+    tried.append(run)
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
@@ -128,6 +136,20 @@ def _attempt(
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
     return summary
+
+
+def _bought(run: StageContext) -> str:
+    """What all runs dated like the night bought together, in a sentence; "" where there is one, which says it itself, or none."""
+    try:
+        rows = runs(run.lake)
+    except SalonError:  # the lake is away: what became of the night is told without it
+        return ""
+    mine = rows.filter(pl.col("benchmark") == run.benchmark.name, pl.col("run_date") == run.run_date)
+    if mine.height < 2:
+        return ""
+    costs = mine["cost_usd"].drop_nulls().to_list()
+    n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs) if costs else None)
+    return f"All {mine.height} runs of {run.run_date} together: {n_sent:,} requests sent, {usd}."
 
 
 def _is_whole(run: StageContext) -> bool:

@@ -40,7 +40,9 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
     assert 0 < n_first < N_SAMPLES
     again = started(before, MAX_USD)
     assert provider.n == n_first, "the night's money is spent"
-    assert "of this night is reached: earlier starts took $0.0" in " ".join(again.err.split())
+    told = " ".join(again.err.split())
+    assert "of this night is reached: earlier starts took $0.0" in told
+    assert f"All 2 runs of {before} together: {n_first:,} requests sent, $0.0" in told
 
     n_nights = 2
     started(tonight, MAX_USD)
