@@ -81,7 +81,8 @@ def _scheduler(
     active = [one for one in nights if not one.get("paused") and any(found["active"] for found in one["schedules"])]
     if not nights:
         named = "nothing of Salon's" if benchmark is None else benchmark.name
-        yield skipped(SCHEDULER, f"{named} has no schedule on this server", "salon deploy FILE sets the nights up")
+        said = f"{named} has no schedule on this server: no night comes from it, only where cron or systemd starts one"
+        yield skipped(SCHEDULER, said, "salon deploy FILE sets the nights up")
     for one in nights:
         if one not in active:
             yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")

@@ -99,7 +99,7 @@ def check_sync(run: StageContext) -> Iterator[Finding]:
         yield _compared(run, keys[-1])
 
 
-_REFILL = "was it deleted, or put back from a copy? The next run refills it from the lake; salon plan FILE does so at once"
+_REFILL = "was it deleted, or put back from a copy? salon plan FILE refills it from the lake, and so does the next run that asks"
 
 
 def _compared(run: StageContext, snapshot_id: str) -> Finding:

@@ -176,7 +176,7 @@ def explain(url: URL, error: Exception) -> Exception:
     elif "not a database" in said or "malformed" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
-        advice = "check the folder and its permissions"
+        advice = "check the folder, its permissions, and whether what it stands on can be written to"
     return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
 
 
