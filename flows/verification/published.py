@@ -29,11 +29,15 @@ from tasks.verify.rows import Difference
 
 @dataclass(frozen=True, slots=True)
 class Reopened:
-    """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out."""
+    """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out.
+
+    `other_rubrics`: the folders of those that are not as they were published with, by their ids.
+    """
 
     folder: Path
     run: StageContext
     differences: tuple[Difference, ...]
+    other_rubrics: Mapping[str, Path]
 
 
 CHECKED_AT_ONCE = 20_000
@@ -53,7 +57,7 @@ def open_published(
     advice: str = "",
     is_alone: bool = False,
 ) -> Reopened:
-    """Open what provenance.json says. Raises InputError where the benchmark file or a rubric is not the one published from.
+    """Open what provenance.json says. Raises InputError where the benchmark file is not the one published from.
 
     `advice`: how a rubric that is not found is named. `is_alone`: rubrics are those in `rubrics`, and neither the shipped ones
     nor any that the settings name.
@@ -68,16 +72,17 @@ def open_published(
     more = [] if is_alone else [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
     found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more], advice)
     ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
+    others = {name: rubric for name, rubric in found.items() if _digest_of(said, name) != rubric.digest}
     differences = [
         Difference(PROVENANCE, "", f"rubrics.{name}.digest", str(_digest_of(said, name)), f"{rubric.digest} ({rubric.folder})")
-        for name, rubric in found.items()
-        if _digest_of(said, name) != rubric.digest
+        for name, rubric in others.items()
     ]
     run_date = date.fromisoformat(str(said["run_date"]))
     key = _key(folder, ids, benchmark, run_date)
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
-    return Reopened(folder, StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids), tuple(differences))
+    context = StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids)
+    return Reopened(folder, context, tuple(differences), {name: rubric.folder for name, rubric in others.items()})
 
 
 def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:

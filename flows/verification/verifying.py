@@ -54,6 +54,7 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     made_by: str | None = None  # the code's version that the publication names
+    advice: list[str] = field(default_factory=list)  # where what was given to verify by is not what it was published from
 
     def add(self, step: str, found: Iterable[Difference], done: str, tally: Tally | None = None) -> None:
         """Note a step, what it found, and of how many."""
@@ -136,6 +137,12 @@ def verify(
             _differ_at_start(verdict, Difference(PROVENANCE, "", "", _one_line(error), "what it was made from"))
             return verdict
         _differ_at_start(verdict, *published.differences)
+        verdict.advice += [
+            f"rubric {name} in {at} is not as it was published with (its text, scale or rules changed since), and what else "
+            "differs may follow from that: put it back as it was, or name such a folder with --rubrics DIR"
+            for name, at in published.other_rubrics.items()
+            if bundle is None
+        ]
         verdict.made_by = published.run.ids.code_version
         if bundle is None and published.run.ids.code_version != code_version():
             verdict.notes.append(

@@ -80,7 +80,7 @@ def _verify_bundle(place: Path, limit: int, *, as_json: bool) -> int:
 def _as_json(verdict: "Verdict", more: dict[str, object]) -> str:
     """In ASCII: a file name of the folder may be no text in UTF-8."""
     said = {"publication": verdict.folder.name, "is_verified": verdict.is_verified} | more
-    return json.dumps(said | {"notes": verdict.notes, "differences": verdict.differences}, default=asdict)
+    return json.dumps(said | {"notes": [*verdict.notes, *verdict.advice], "differences": verdict.differences}, default=asdict)
 
 
 @contextmanager
@@ -131,3 +131,5 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     where = step if step == first else f"{step}, {first}"
     console.print()
     console.print(name_of(f"not verified: {len(verdict.differences):,} differences, the first in: {where}"))
+    for advice in verdict.advice:
+        console.print(name_of(advice, "yellow"))

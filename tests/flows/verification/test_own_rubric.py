@@ -68,6 +68,18 @@ def test_the_folder_of_ones_own_rubric_is_asked_for_and_taken(
     assert salon(*asked, "--rubrics", str(tmp_path / "mine")).code == 0
 
 
+def test_a_rubric_that_was_edited_since_is_named_as_the_cause_of_all_that_differs(
+    publication: str, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    prompt = tmp_path / "mine" / "shade" / "prompt.txt"
+    prompt.write_text(prompt.read_text().replace("image", "picture", 1))
+    said = salon("verify", publication, "--file", "b.toml")
+    assert said.code == 1
+    last = " ".join(said.out.split()).partition("not verified: ")[2]
+    assert f"rubric shade in {tmp_path / 'mine' / 'shade'} is not as it was published with" in last
+    assert "put it back as it was" in last
+
+
 def test_a_bundle_that_is_not_there_is_no_publications_id(salon: Callable[..., Said]) -> None:
     said = salon("verify", "nope.zip")
     assert said.code == 2
