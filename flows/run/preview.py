@@ -14,6 +14,7 @@ from flows.run import stages
 from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
 from flows.run.found import Found, found_in
+from flows.run.since import asks_otherwise
 from rubrics.model import Rubric
 from schemas.benchmark.exam import EXAM, OCCASION
 from schemas.benchmark.file import Limits, refused
@@ -100,11 +101,13 @@ class Preview:
     found: Found = field(default_factory=Found)
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
     asked: Asked = field(default_factory=Asked)
+    changed: Sequence[str] = ()  # rubrics and judges that ask otherwise than in the publication that is current
 
     @property
     def notes(self) -> list[str]:
-        """What the reader should know of the sources: what is not read of them, and which prompts look like names of files."""
-        return [*self.dataset.notes, *self.found.notes]
+        """What the reader should know of the sources, and of what asks otherwise than before."""
+        anew = "what is asked otherwise is bought anew, and the numbers will not compare with the publication that is current"
+        return [*self.dataset.notes, *self.found.notes, *(f"{one}: {anew}" for one in self.changed)]
 
     @property
     def n_to_ask(self) -> int:
@@ -174,7 +177,7 @@ def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, an
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
     return Preview(
         run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, found_in(run), n_of_exam,
-        asked_in(run),
+        asked_in(run), asks_otherwise(run),
     )  # fmt: skip
 
 

@@ -43,6 +43,11 @@ def before(run: RunContext) -> Before:
     return Before(read_provenance(folder) or {}, checkpoints_in(cells))
 
 
+def asks_otherwise(run: RunContext) -> list[str]:
+    """What a run that has not happened would ask otherwise than the publication that is current now."""
+    return asked_otherwise(before(run).provenance, provenance(run))
+
+
 def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:
     """Whom cells are of."""
     return set(cells.select("model", "checkpoint").unique().iter_rows())

@@ -68,11 +68,13 @@ def test_the_folder_of_ones_own_rubric_is_asked_for_and_taken(
     assert salon(*asked, "--rubrics", str(tmp_path / "mine")).code == 0
 
 
-def test_a_rubric_that_was_edited_since_is_named_as_the_cause_of_all_that_differs(
+def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_the_cause_of_what_differs(
     publication: str, salon: Callable[..., Said], tmp_path: Path
 ) -> None:
     prompt = tmp_path / "mine" / "shade" / "prompt.txt"
     prompt.write_text(prompt.read_text().replace("image", "picture", 1))
+    planned = " ".join(salon("plan", "b.toml").out.split())
+    assert "rubric shade (same version; its text or rules changed): what is asked otherwise is bought anew" in planned
     said = salon("verify", publication, "--file", "b.toml")
     assert said.code == 1
     last = " ".join(said.out.split()).partition("not verified: ")[2]
