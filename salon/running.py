@@ -160,6 +160,14 @@ def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iter
 
     A reply is its text, or {"raw": text, "context": {...}}. `folders` hold rubrics of your own.
     """
+    if isinstance(replies, str | Mapping):
+        raise TypeError("replies is an iterable of replies; for one of them write parse(rubric, [reply])")
+    replies = list(replies)
+    for place, one in enumerate(replies):
+        if not isinstance(one, str | Mapping):
+            raise TypeError(
+                f'reply {place} is of the type {type(one).__name__}; write its text, or {{"raw": text, "context": {{…}}}}'
+            )
     lines = [json.dumps({"raw": one} if isinstance(one, str) else dict(one)) for one in replies]
     own = [word for folder in folders for word in ("--rubrics", str(folder))]
     said = _said("parse", "--rubric", rubric, "--jsonl", "-", *own, given="".join(f"{line}\n" for line in lines))

@@ -155,9 +155,9 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
     n_by_status = dict(first_judge.group_by("status").agg(pl.col("n").sum()).iter_rows())
     n_samples = sum(n_by_status.values())
     reasons = first_judge["reason"].drop_nulls().to_list()
-    n_lacking = n_by_status.get(JudgementStatus.MISSING_COLUMN, 0)
-    n_without: Counter[str] = Counter()
-    for reason, n in first_judge.filter(pl.col("status") == JudgementStatus.MISSING_COLUMN).select("reason", "n").iter_rows():
+    lacking = first_judge.filter(pl.col("reason").str.starts_with("missing:"))
+    n_lacking, n_without = int(lacking["n"].sum()), Counter[str]()
+    for reason, n in lacking.select("reason", "n").iter_rows():
         n_without.update(dict.fromkeys(reason.removeprefix("missing:").split(","), n))
     # What some lack beside what all lack is no column to map: most have it.
     missing = sorted(name for name, n in n_without.items() if n == n_lacking) or sorted(n_without)
@@ -172,6 +172,11 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
         clauses.append(
             f"needs {' and '.join(missing)}, and {_share(n_lacking, n_samples)} lack {them}{rest}; "
             f"map {them} under {' and '.join(keys)} of source {sources}"
+        )
+    if n := int(first_judge.filter(pl.col("reason").str.starts_with("malformed:"))["n"].sum()):
+        clauses.append(
+            f"cannot read the items of {_share(n, n_samples)}: salon rubrics try {rubric.id} --sample FILE, with the row of one "
+            "as JSON, says why"
         )
     if n := n_by_status.get(JudgementStatus.NO_PROMPT):
         seen = first_judge.filter(pl.col("status") == JudgementStatus.NO_PROMPT)["category"].unique().sort()

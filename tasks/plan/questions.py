@@ -140,7 +140,7 @@ class Questions:
         except MissingColumns as error:
             return Question(JudgementStatus.MISSING_COLUMN, "missing:" + ",".join(error.columns))
         except BadItems:
-            return Question(JudgementStatus.MISSING_COLUMN, f"missing:{self.rubric.items.column if self.rubric.items else ''}")
+            return Question(JudgementStatus.MISSING_COLUMN, f"malformed:{self.rubric.items.column if self.rubric.items else ''}")
         except NoPrompt:
             return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
         except UnknownValue as error:

@@ -329,6 +329,20 @@ def test_what_one_sample_lacks_too_is_not_what_to_map(make_samples: Samples, rub
     )
 
 
+def test_lists_of_items_that_cannot_be_read_are_no_missing_column(make_samples: Samples, rubric: Rubric) -> None:
+    judgements = plan_part(make_samples(3, prompt=["p", "p", None]), rubric, JUDGE)[0]
+    asked = pl.col("reason").is_null()
+    malformed = judgements.with_columns(
+        status=pl.when(asked).then(pl.lit("missing_column")).otherwise("status"),
+        reason=pl.when(asked).then(pl.lit("malformed:items")).otherwise("reason"),
+    )
+    with pytest.raises(NothingToJudgeError) as raised:
+        check_something_to_ask(summarise(malformed.lazy()), {"plain": rubric}, ["drawn"])
+    said = str(raised.value)
+    assert "needs prompt, and 1 of the 3 samples lack it" in said
+    assert "cannot read the items of 2 of the 3 samples: salon rubrics try plain --sample FILE" in said
+
+
 def test_nothing_to_judge_names_the_categories(make_samples: Samples, rubric: Rubric) -> None:
     dispatching = replace(rubric, dispatch="category", variants={"colors": replace(rubric.variants[None], category="colors")})
     samples = make_samples(3, category=["shapes", "shapes", None])

@@ -76,7 +76,9 @@ def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_th
     shutil.rmtree(tmp_path / "mine" / "shade" / "golden")  # lint would say it
     planned = salon("plan", "b.toml")
     assert planned.code == 0, planned.err
-    assert "rubric shade (same version; its text or rules changed): what is asked otherwise is bought anew" in " ".join(planned.out.split())
+    assert "rubric shade (same version; its text or rules changed): what is asked otherwise is bought anew" in " ".join(
+        planned.out.split()
+    )
     said = salon("verify", publication, "--file", "b.toml")
     assert said.code == 1
     last = " ".join(said.out.split()).partition("not verified: ")[2]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -296,3 +297,13 @@ def test_importing_it_loads_nothing_heavy() -> None:
     heavy = ("polars", "pyarrow", "prefect", "sqlalchemy", "openai")
     code = f"import salon, sys; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [("Score: 3", r"parse\(rubric, \[reply\]\)"), ({"raw": "x"}, r"\[reply\]"), (["x", 5], "reply 1 is of the type int")],
+    ids=["one text", "one line", "a number among them"],
+)
+def test_what_is_no_list_of_replies_is_not_read_letter_by_letter(replies: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        salon.parse("alignment", replies)

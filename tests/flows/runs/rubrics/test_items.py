@@ -82,7 +82,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     lake = Lake(tmp_path / "lake")
     judgements, requests, scores = (rows_of(lake, table) for table in (JUDGEMENTS, REQUESTS, SCORES))
     assert judgements["status"].to_list() == ["planned"] * 3 + ["missing_column"] * 2
-    assert judgements["reason"].drop_nulls().to_list() == ["missing:items"] * 2
+    assert judgements["reason"].drop_nulls().to_list() == ["malformed:items"] * 2
     assert requests.height == len(provider.seen) == n_requests
     pictures_asked = requests["image_sha256"].to_list()
     assert pictures_asked == sorted(pictures_asked, key=pictures_asked.index), (
