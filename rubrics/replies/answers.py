@@ -110,8 +110,7 @@ def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
     behind = _ENDED.sub("", rest, count=1)
     if _HEDGE.match(rest) or _HEDGE.match(behind):
         return ParseReason.AMBIGUOUS
-    is_article = len(word) == 1 and behind and not _CLOSED_LETTER.match(rest)  # "A surfer"
-    if is_article or _NO_ANSWER.match(rest):
+    if _is_article(word, rest) or _NO_ANSWER.match(rest):
         return ParseReason.WRONG_TYPE
     if any(_value(other, dimension) != value for other in _others(rest, _patterns(dimension))):
         return ParseReason.AMBIGUOUS
@@ -119,6 +118,16 @@ def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
     if _LETTER.search(below) and not _LETTERS.search(below):
         return ParseReason.MALFORMED  # digits alone on further lines are no reason
     return value
+
+
+def goes_on(word: str, rest: str) -> bool:
+    """Whether what stands right behind a word makes it no answer: "No-one", "No idea", "A surfer". Digits may count things."""
+    return bool(_BETWEEN.match(rest) or _NO_ANSWER.match(rest)) or (word.isalpha() and _is_article(word, rest))
+
+
+def _is_article(word: str, rest: str) -> bool:
+    """Whether a single letter begins a phrase: "A surfer"."""
+    return len(word) == 1 and bool(_ENDED.sub("", rest, count=1)) and not _CLOSED_LETTER.match(rest)
 
 
 def _others(rest: str, patterns: _Patterns) -> Iterator[str]:

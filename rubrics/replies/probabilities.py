@@ -1,46 +1,107 @@
-"""A score from the probabilities a judge gave its tokens: the expectation over declared answers. What the reply says is not read.
+"""A score from the probabilities a judge gave its tokens: the expectation over declared answers.
 
-With the answers yes = 1 and no = 0 the expectation is the probability of yes; over items, that of the expected answer.
+With the answers yes = 1 and no = 0 the expectation is the probability of yes; over items, that of the expected answer. The text
+says no number here, but whether the judge was shown anything, declines, or calls the question one that does not apply.
 """
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from rubrics.model import Dimension, Rubric
+from rubrics.replies.answers import goes_on, whole_answers
+from rubrics.replies.cleaning import cleaned, thoughts_and_answer
+from rubrics.replies.doubts.doubt import told_by
+from rubrics.replies.doubts.missing_input import saw_nothing
+from rubrics.replies.refusals import declined
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
 _N_TOKENS_MAX = 10_000
+_N_BEHIND = 80
+_KNOWN_MASS_MIN = 0.5
+"""Of a token and its alternatives: where more of the probability is on tokens that were not given, it may be any answer's."""
 
 
-def read_probabilities(dimension: Dimension, logprobs_json: object) -> ParsedScore:
+def read_probabilities(dimension: Dimension, text: str, prompt: str | None, context: Mapping[str, Any]) -> ParsedScore:
     """The expectation at the one token that is an answer, else at the first: that is where the judge answers.
 
-    Σ number × probability over the declared answers, by their mass where that is declared; NOT_FOUND where there are no
-    probabilities, or less mass on the answers than `min_mass`; AMBIGUOUS where two tokens of the reply are different answers.
+    What the text says of the judge's sight comes first, then a word that the question does not apply. There is no score without
+    probabilities, nor where a reply without an answer declines: its first token is the beginning of a sentence.
     """
-    declared = dimension.probability
-    assert declared is not None
+    thoughts, at = thoughts_and_answer(text)
+    if at is None:
+        return Unreadable(ParseReason.TRUNCATED)
+    answer = cleaned(text[at:], prompt)
+    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts):
+        return Unreadable(ParseReason.MISSING_INPUT)
+    return _aside(answer, dimension) or _by_tokens(answer, dimension, context.get("logprobs_json"))
+
+
+def _aside(answer: str, dimension: Dimension) -> ParsedScore | None:
+    """What a text says that calls the question one that does not apply: that alone, or (AMBIGUOUS) an answer beside it."""
+    said = {one.value for one in whole_answers(answer, dimension)} if dimension.not_applicable else set()
+    if said == {ParseReason.NOT_APPLICABLE}:
+        return ReadScores({}, not_applicable=frozenset({dimension.key}))
+    if said.isdisjoint({ParseReason.NOT_APPLICABLE, ParseReason.AMBIGUOUS}):
+        return None
+    answers = {one.value for one in whole_answers(answer, replace(dimension, not_applicable=()))}
+    return None if answers == said else Unreadable(ParseReason.AMBIGUOUS)
+
+
+def _by_tokens(answer: str, dimension: Dimension, logprobs_json: object) -> ParsedScore:
     numbers = {_plain(word): number for word, number in dimension.answers}
-    every = list(_tokens(logprobs_json))
-    tokens = [token for token in every if _plain(token["token"])] or every
-    answers = [token for token in tokens if _plain(token["token"]) in numbers]
+    placed = _behind_thoughts(list(_tokens(logprobs_json)))
+    answers = [token for token, before, behind in placed if _is_said(token["token"], before, behind, numbers)]
     if len({numbers[_plain(token["token"])] for token in answers}) > 1:
         return Unreadable(ParseReason.AMBIGUOUS)
-    if not tokens:
+    if not placed:
         return Unreadable(ParseReason.NOT_FOUND)
-    shares = _shares((answers or tokens)[0])
-    found = [(numbers[_plain(token)], share) for token, share in shares.items() if _plain(token) in numbers]
+    first = placed[0][0]
+    if not answers and (_plain(first["token"]) in numbers or declined(answer)):  # "No idea" begins as an answer does
+        return Unreadable(declined(answer) or ParseReason.NOT_FOUND)
+    return _expectation(dimension, numbers, answers[0] if answers else first)
+
+
+def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapping[str, Any]) -> ParsedScore:
+    """Σ number × probability over the declared answers, by their mass where that is declared; NOT_FOUND where it is too little.
+
+    None at all is a number only where the expected answer alone is declared: then what was said is a wrong one.
+    """
+    declared, shares = dimension.probability, _shares(token)
+    assert declared is not None
+    found = [(numbers[_plain(word)], share) for word, share in shares.items() if _plain(word) in numbers]
     mass = min(1.0, math.fsum(share for _, share in found))
-    if mass < declared.min_mass or (declared.is_normalised and mass <= 0):
+    needs_some = declared.is_normalised or len(set(numbers.values())) > 1
+    if math.fsum(shares.values()) < _KNOWN_MASS_MIN or mass < declared.min_mass or (needs_some and mass <= 0):
         return Unreadable(ParseReason.NOT_FOUND)
     score = math.fsum(number * share for number, share in found)
     score = score / mass if declared.is_normalised else score
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1
     return ReadScores({dimension.key: score}, {dimension.key: f"probability {mass:.6g} on the declared answers"})
+
+
+def _behind_thoughts(tokens: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
+    """The tokens behind what was thought aloud, less blank ones, each with the character before it and what follows it."""
+    joined = "".join(token["token"] for token in tokens)
+    _, at = thoughts_and_answer(joined)
+    placed, end = [], 0
+    for token in tokens:
+        start, end = end, end + len(token["token"])
+        if at is not None and start >= at:
+            placed.append((token, joined[max(at, start - 1) : start], joined[end : end + _N_BEHIND]))
+    return [one for one in placed if _plain(one[0]["token"])] or placed
+
+
+def _is_said(token: str, before: str, behind: str, numbers: Mapping[str, float]) -> bool:
+    """Whether a token is an answer, and no part of another word ("No" of "Nothing") or of words that answer nothing."""
+    word = _plain(token)
+    is_inside = token[:1].isalnum() and before.isascii() and before.isalnum()
+    does_go_on = not token[-1:].isspace() and behind[:1].isascii() and goes_on(word, behind)
+    return word in numbers and not is_inside and not does_go_on
 
 
 def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object) -> bool:
@@ -51,9 +112,9 @@ def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: obje
 
 
 def _tokens(logprobs_json: object) -> Iterator[Mapping[str, Any]]:
-    """The reply's tokens as the provider gave them, those that are whole."""
+    """The reply's tokens as the provider gave them, those that are whole: an object, or its text."""
     try:
-        content = orjson.loads(logprobs_json) if isinstance(logprobs_json, str) else None
+        content = orjson.loads(logprobs_json) if isinstance(logprobs_json, str) else logprobs_json
     except orjson.JSONDecodeError:
         content = None
     listed = content.get("content") if isinstance(content, dict) else None

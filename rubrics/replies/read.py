@@ -67,7 +67,7 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     if rubric.items:
         return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
     if variant.dimensions[0].probability:
-        return read_probabilities(variant.dimensions[0], context.get("logprobs_json"))
+        return read_probabilities(variant.dimensions[0], text, variant.prompt, context)
     if rubric.program:
         read = read_numbers(text, variant.dimensions)
     else:
@@ -85,7 +85,7 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
     if rubric.reply_format not in (ReplyFormat.LINES, ReplyFormat.LIST):
         asked = of_item(dimension, items[0] if items else {})
         if asked.probability:
-            return read_probabilities(asked, context.get("logprobs_json"))
+            return read_probabilities(asked, text, variant.prompt, context)
         return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, is_cut=is_cut)
     thoughts, at = thoughts_and_answer(text)
     if at is None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def logprobs(*tokens: dict[str, float]) -> str:
 def test_the_score_is_the_expectation_over_the_declared_answers(
     soft: Callable[[str], Rubric], more: str, given: Any, expected: object
 ) -> None:
-    """The text says something else throughout: it is not what is read."""
+    """The text says something else throughout: no number is read from it."""
     found = parse_reply(soft(more), "no idea", {"logprobs_json": given})
     if isinstance(expected, str):
         assert found.as_dict() == {"error": expected}
@@ -89,6 +90,82 @@ def test_the_score_is_the_expectation_over_the_declared_answers(
         assert isinstance(found, ReadScores)
         assert found.scores["answer"] == pytest.approx(expected, abs=1e-12)
         assert found.notes["answer"].startswith("probability ")
+
+
+def spoken(text: str) -> str:
+    """The probabilities of a judge that was sure of each of its words."""
+    return logprobs(*({piece: 1.0} for piece in re.findall(r"\s*(?:\w+|[^\w\s])", text)))
+
+
+ANY_MASS = "answers = { yes = 1, no = 0 }\nprobability = {}"
+LETTERS = "answers = { A = 1, B = 0 }\nprobability = {}"
+SIDE = 'not_applicable = ["N/A", "cannot tell"]\n'
+SAID = {
+    "a bare no": (ANY_MASS, "No", 0.0),
+    "a no of the picture": (ANY_MASS, "No, there is no cup in the image.", 0.0),
+    "a yes with a reason": (ANY_MASS, "Yes. The image shows a cup.", 1.0),
+    "in bold": (ANY_MASS, "**Yes**", 1.0),
+    "a letter with its words": (LETTERS, "A) a red cup", 1.0),
+    "no image was provided": (YES_NO, "No image was provided.", "missing_input"),
+    "no picture is attached": (ANY_MASS, "No picture is attached, please upload the image.", "missing_input"),
+    "sees none": (ANY_MASS, "I don't see an image. Please upload it.", "missing_input"),
+    "an answer beside it": (ANY_MASS, "Yes. But no image was provided, so this is a placeholder score.", "missing_input"),
+    "declines": (ANY_MASS, "I'm sorry, I can't help with that.", "refusal"),
+    "declines, thinking first": (ANY_MASS, "<think>no</think>I cannot assist with that.", "refusal"),
+    "another word": (ANY_MASS, "maybe", "not_found"),
+    "not applicable, undeclared": (ANY_MASS, "N/A", "not_found"),
+    "no idea": (ANY_MASS, "No idea.", "not_found"),
+    "no-one": (ANY_MASS, "No-one is there.", "not_found"),
+    "an article": (LETTERS, "A surfer rides a wave.", "not_found"),
+    "thinking that never ended": (ANY_MASS, "<think>yes", "truncated"),
+    "thought no, answered yes": (ANY_MASS, "<think>no</think>yes", 1.0),
+    "not applicable": (SIDE + ANY_MASS, "N/A", None),
+    "not applicable in words": (SIDE + YES_NO, "Cannot tell.", None),
+    "not applicable beside an answer": (SIDE + ANY_MASS, "Yes.\nN/A", "ambiguous"),
+    "in doubt, with no word of it": (SIDE + ANY_MASS, "Yes?", 1.0),
+    "an answer where some do not apply": (SIDE + ANY_MASS, "No.", 0.0),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_the_text_says_of_itself_comes_before_its_probabilities(soft: Callable[[str], Rubric], case: str) -> None:
+    more, text, expected = SAID[case]
+    found = parse_reply(soft(more), text, {"logprobs_json": spoken(text)}).as_dict()
+    if expected is None:
+        assert found == {"scores": {}, "not_applicable": ["answer"]}
+    else:
+        assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"answer": expected}})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (logprobs({"No": 0.9}, {"thing": 1.0}), "not_found"),
+        (logprobs({"pia": 0.9}, {"no": 1.0}, {".": 1.0}), "not_found"),
+        (logprobs({"Sure": 0.9, "maybe": 0.1}), "not_found"),
+        (logprobs({"Sure": 0.9, "yes": 0.02}), 0.02),
+        (logprobs({"No": 0.15}), "not_found"),
+        (logprobs({"No": 0.85}), 0.0),
+    ],
+    ids=["part of a word", "end of a word", "none on the answers", "little", "no alternatives", "sure without alternatives"],
+)
+def test_no_score_is_invented_where_no_least_mass_is_declared(
+    soft: Callable[[str], Rubric], given: str, expected: object
+) -> None:
+    found = parse_reply(soft(ANY_MASS), "x", {"logprobs_json": given}).as_dict()
+    assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"answer": pytest.approx(expected)}})
+
+
+def test_a_wrong_answer_is_zero_where_the_expected_one_alone_is_declared(soft: Callable[[str], Rubric]) -> None:
+    more = (
+        'scale = { min = 0, max = 1 }\nprobability = {}\n[items]\ncolumn = "prompt"\nasked = "each"\n'
+        'fields = { expected = "right" }\ntexts = { question = { each = "{text}" } }\n'
+        '[[figures]]\nkey = "score"\nform = "mean"'
+    )
+    rubric = soft(more)
+    for text, expected in {"blue": {"scores": {"answer": 0.0}}, "I cannot assist with that.": {"error": "refusal"}}.items():
+        context = {"logprobs_json": spoken(text), "items": [{"expected": ["red"]}]}
+        assert parse_reply(rubric, text, context).as_dict() == expected
 
 
 def test_a_refusal_by_the_provider_comes_before_any_probability(soft: Callable[[str], Rubric]) -> None:
