@@ -75,6 +75,11 @@ def _check_names(folder: Path, declared: Declaration) -> None:
         raise refusal(folder, "dimensions stand either at the top or in variants; give one of the two")
     if declared.prompt is not None and declared.variants:
         raise refusal(folder, "prompt stands in each of the variants, not at the top; remove it")
+    if declared.scale is not None and declared.answers is not None:
+        raise refusal(
+            folder,
+            "scale and answers both stand at the top, and answers are their own scale; remove one, or give it to a dimension",
+        )
     refuse_repeats(folder, "needs", declared.needs)
     refuse_repeats(folder, "pictures", declared.pictures)
     refuse_repeats(folder, "unit", declared.unit)

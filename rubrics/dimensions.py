@@ -23,6 +23,8 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
             folder,
             f"dimension {section.key!r} has no scale; write scale = {{ min = 0, max = 10 }}, or answers = {{ yes = 1, no = 0 }}",
         )
+    aside = section.not_applicable or declared.not_applicable or []
+    _check_aside(folder, section, answers or {}, aside)
     places = [section.at] if isinstance(section.at, str) else section.at or []
     for place in places:
         try:
@@ -33,7 +35,7 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
     ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
     return Dimension(
         section.key, labels, *ends, scale.step if scale and not answers else None, at, tuple(places[1:]),
-        tuple((answers or {}).items()), tuple(section.not_applicable or declared.not_applicable or ()),
+        tuple((answers or {}).items()), tuple(aside),
         probability=_probability(folder, declared, answers), is_lower_better=section.better == "lower",
     )  # fmt: skip
 
@@ -57,10 +59,25 @@ def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str
         raise refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
     if len(set(answers.values())) < 2:
         raise refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
-    folded = [" ".join(word.casefold().split()) for word in answers]
+    folded = [_folded(word) for word in answers]
     for word in folded:
         if folded.count(word) > 1:
             raise refusal(folder, f"{where} has {word!r} twice; name it once")
+
+
+def _check_aside(folder: Path, section: DimensionSection, answers: Mapping[str, float], aside: Sequence[str]) -> None:
+    """A word is an answer with a number, or it says that the question does not apply."""
+    for word in aside:
+        if _folded(word) in map(_folded, answers):
+            raise refusal(
+                folder,
+                f"dimension {section.key!r}: {word!r} is in answers, with a number, and in not_applicable, without one; "
+                "take it out of one of them",
+            )
+
+
+def _folded(word: str) -> str:
+    return " ".join(word.casefold().split())
 
 
 def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
@@ -133,6 +150,7 @@ def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[
             raise refusal(
                 folder, f"{where}: form = {section.form!r} of scores that are not 0 or 1 needs at_least, from where one counts"
             )
+        _check_threshold(folder, where, section, operands)
         return 0.0, 1.0
     if section.at_least is not None:
         raise refusal(folder, f"{where}: at_least is for the forms 'all' and 'share'; remove it")
@@ -146,6 +164,17 @@ def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[
     if section.form == "minimum":
         return min(lows), min(highs)
     return min(lows), max(highs)
+
+
+def _check_threshold(folder: Path, where: str, section: FigureSection, operands: Sequence[Dimension]) -> None:
+    """From where a score counts must lie on the scale: above its lower end, where every score would, and not above its upper."""
+    for one in operands:
+        if section.at_least is not None and not one.minimum < section.at_least <= one.maximum:
+            raise refusal(
+                folder,
+                f"{where}: at_least = {section.at_least:g} parts no scores of {one.key!r}, whose scale is {one.minimum:g} to "
+                f"{one.maximum:g}; write a number above {one.minimum:g} and at most {one.maximum:g}",
+            )
 
 
 def _product(values: Sequence[float]) -> float:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
-from rubrics.linting_messages import message_problems, name_of
-from rubrics.model import FIRST, SECOND, Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
+from rubrics.linting_dimensions import dimension_problems
+from rubrics.linting_messages import message_problems
+from rubrics.model import FIRST, SECOND, Condition, Dimension, Rubric, Rule, WordsOutside
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
 from schemas.records import IMAGE, SAMPLE_TEXTS
@@ -87,7 +88,7 @@ def lint(rubric: Rubric) -> list[str]:
         return problems + [f"request {name}: {problem}" for name, one in rubric.requests.items() for problem in lint(one)]
     if rubric.messages:
         problems += message_problems(rubric)
-    problems += [*_labels(rubric), *rule_problems(rubric)]
+    problems += [*dimension_problems(rubric), *rule_problems(rubric)]
     # A rubric that is wrong in itself renders wrong golden requests: those sentences would only repeat the others.
     return problems or [*_golden_requests(rubric), *_golden_replies(rubric)]
 
@@ -103,6 +104,8 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
     if not rubric.messages:
         return
     named_by = [("unit", column) for column in rubric.unit] + [("dispatch", rubric.dispatch)]
+    if rubric.items:
+        named_by.append(("items.column", rubric.items.column))
     if rubric.report_by != "category":  # the default: a sample may lack it
         named_by.append(("report_by", rubric.report_by))
     for key, name in named_by:
@@ -143,30 +146,6 @@ def _closed_lists(rubric: Rubric) -> Iterator[str]:
     for category in rubric.variants if rubric.dispatch in rubric.words else ():
         if category not in rubric.words[str(rubric.dispatch)]:
             yield f"there is a variant for {rubric.dispatch} {category!r}, which words.{rubric.dispatch} does not hold; add it"
-
-
-def _labels(rubric: Rubric) -> Iterator[str]:
-    for variant in rubric.variants.values():
-        if rubric.reply_format in (ReplyFormat.ANSWER, ReplyFormat.LINES, ReplyFormat.LIST):
-            yield from _answer_problems(rubric, variant)
-            continue
-        for dimension in variant.dimensions:
-            for label in dimension.labels:
-                if variant.prompt is not None and label not in variant.prompt:
-                    where = f"{variant.prompt_file} does not hold the label {label!r} of {dimension.key!r}"
-                    yield f"{where}; spell it as the prompt does"
-
-
-def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:
-    """A reply that is one answer is one dimension's; a label before it is the judge's own habit, not the prompt's."""
-    is_by_item = rubric.items is not None and "expected" in rubric.items.fields
-    if len(variant.dimensions) != 1 or not (
-        variant.dimensions[0].answers or is_by_item or rubric.reply_format is ReplyFormat.LIST
-    ):
-        form, where = rubric.reply_format.value, name_of(rubric, variant)
-        yield f"reply = {form!r} is one answer, and {where} has other dimensions; give one, with answers"
-    if rubric.reply_format is not ReplyFormat.ANSWER and not (rubric.items and rubric.items.is_together):
-        yield f"reply = {rubric.reply_format.value!r} answers several items; add [items] with asked = 'together'"
 
 
 def _golden_requests(rubric: Rubric) -> Iterator[str]:
