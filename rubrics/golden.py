@@ -1,7 +1,7 @@
 """A rubric's golden files: requests as they must be rendered, replies as they must be read. Comparing is linting.py."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,10 +30,13 @@ def as_golden(
 
 
 def read_requests(folder: Path) -> dict[str, Any]:
-    """The golden requests of a rubric folder, by file name. Raises ValueError at the first that is no JSON object."""
+    """The golden requests of a rubric folder, by file name. Raises ValueError naming the first that is no JSON object."""
     found = {}
     for path in sorted((folder / GOLDEN / REQUESTS).glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: not JSON in UTF-8 ({error})") from error
         if not isinstance(content, dict) or set(content) - {"pictures"} != {"values", "has_image", "messages"}:
             raise ValueError(f"{path}: must hold values, has_image and messages (and may hold pictures), and nothing else")
         found[path.name] = content
@@ -42,21 +45,32 @@ def read_requests(folder: Path) -> dict[str, Any]:
 
 def read_replies(folder: Path) -> list[dict[str, Any]]:
     """The golden replies of a rubric folder: {"raw", "context", "expect"} each. Raises ValueError naming the line."""
+    listed = list(replies_by_line(folder))
+    problems = [f"{folder / GOLDEN / REPLIES}, line {number}: {golden}" for number, golden in listed if isinstance(golden, str)]
+    if problems:
+        raise ValueError("\n".join(problems))
+    return [golden for _, golden in listed if not isinstance(golden, str)]
+
+
+def replies_by_line(folder: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Line number and golden reply of each line that is not blank, or what is wrong with it."""
     path = folder / GOLDEN / REPLIES
-    if not path.is_file():
-        return []
-    found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
-        content = json.loads(line)
-        if not isinstance(content, dict) or set(content) != {"raw", "context", "expect"}:
-            raise ValueError(f"{path}, line {number}: must hold raw, context and expect, and nothing else")
-        is_typed = isinstance(content["context"], dict) and isinstance(content["raw"], str | None)
-        if not is_typed:
-            raise ValueError(f"{path}, line {number}: raw must be a text or null, and context an object")
-        found.append(content)
-    return found
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, _golden_reply(line)
+
+
+def _golden_reply(line: bytes) -> dict[str, Any] | str:
+    try:
+        content = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return f"not JSON in UTF-8 ({error})"
+    if not isinstance(content, dict) or set(content) != {"raw", "context", "expect"}:
+        return "must hold raw, context and expect, and nothing else"
+    if not isinstance(content["context"], dict) or not isinstance(content["raw"], str | None):
+        return "raw must be a text or null, and context an object"
+    return content
 
 
 def rewrite_requests(rubric: Rubric) -> None:

@@ -4,10 +4,11 @@ import difflib
 from collections.abc import Iterator
 from itertools import combinations
 
-from rubrics.golden import REPLIES, as_golden, read_replies, read_requests
+from rubrics.golden import REPLIES, as_golden, read_requests, replies_by_line
 from rubrics.linting_dimensions import dimension_problems
 from rubrics.linting_messages import message_problems
 from rubrics.model import FIRST, SECOND, Condition, Dimension, Rubric, Rule, WordsOutside
+from rubrics.replies.jsonl import LACKS, said_of
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
 from schemas.records import IMAGE, SAMPLE_TEXTS
@@ -166,11 +167,15 @@ def _golden_requests(rubric: Rubric) -> Iterator[str]:
 
 def _golden_replies(rubric: Rubric) -> Iterator[str]:
     try:
-        replies = read_replies(rubric.folder)
-    except (OSError, ValueError, RecursionError) as error:
-        yield f"a golden reply cannot be read: {error}"
+        replies = list(replies_by_line(rubric.folder))
+    except OSError as error:
+        yield f"golden/{REPLIES} cannot be read: {error}"
         return
-    for number, golden in enumerate(replies, 1):
-        read = parse_reply(rubric, golden["raw"], golden["context"]).as_dict()
-        if read != golden["expect"]:
-            yield f"golden/{REPLIES}, reply {number} is read as {read}, not as {golden['expect']}"
+    for number, golden in replies:
+        if isinstance(golden, str):
+            yield f"golden/{REPLIES}, line {number}: {golden}"
+            continue
+        said = said_of(rubric, parse_reply(rubric, golden["raw"], golden["context"]), golden["context"])
+        if golden["expect"] not in (said, {key: value for key, value in said.items() if key != LACKS}):
+            lacking = "; its context lacks the log probabilities (logprobs_json)" if LACKS in said else ""
+            yield f"golden/{REPLIES}, line {number} is read as {said}, not as {golden['expect']}{lacking}"

@@ -20,6 +20,8 @@ from rubrics.items import questions_of
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
+from rubrics.replies.jsonl import LACKS, said_of
+from rubrics.replies.probabilities import has_probabilities
 from rubrics.replies.read import parse_reply
 from rubrics.rules import mapped
 from schemas.errors import InputError, RubricError
@@ -27,6 +29,7 @@ from schemas.input_budget import REPLY_BYTES, ROW_BYTES
 from schemas.records import IMAGE
 
 _STARTERS = SHIPPED / "starters"
+_LOGPROBS_FORM = '{"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": []}]}'
 _ID = re.compile(r'^id = "[^"\n]*"', re.MULTILINE)
 
 
@@ -77,11 +80,17 @@ def try_(
     rubric: Annotated[str, typer.Argument(help="An id, or a rubric folder's path.")],
     sample: Annotated[Path, typer.Option(help='One sample as JSON: {"prompt": "…", "image": "a.png"}; - for standard input.')],
     reply: Annotated[Path | None, typer.Option(help="A reply to read, as text; - for standard input.")] = None,
+    logprobs: Annotated[
+        Path | None,
+        typer.Option(help="The reply's log probabilities, for a rubric that reads them: JSON as OpenAI's API gives it."),
+    ] = None,
     rubrics: Folders = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the messages as JSON instead.")] = False,
 ) -> int:
     """What one sample is asked under a rubric, word for word, and how a reply of yours is read."""
     found = find_rubric(rubric, rubrics or [])
+    if logprobs is not None and reply is None:
+        raise InputError(f"--logprobs {logprobs}: these are a reply's; name it with --reply")
     values, pictures = _sample(found, sample)
     has_image = IMAGE in pictures
     if found.requests and reply is not None:
@@ -101,9 +110,23 @@ def try_(
         context: dict[str, Any] = asked[0][2]
         if found.dispatch and category:
             context["category"] = mapped(found, found.dispatch, category)
-        text = _read(reply, REPLY_BYTES).decode("utf-8", "replace")
-        print(json.dumps(parse_reply(found, text, context).as_dict(), ensure_ascii=False))
+        _print_reading(found, reply, logprobs, context)
     return 0
+
+
+def _print_reading(rubric: Rubric, reply: Path, logprobs: Path | None, context: dict[str, Any]) -> None:
+    text = _read(reply, REPLY_BYTES).decode("utf-8", "replace")
+    if logprobs is not None:
+        context["logprobs_json"] = _read(logprobs, REPLY_BYTES).decode("utf-8", "replace")
+        if not has_probabilities(context["logprobs_json"]):
+            raise InputError(f"{logprobs}: holds no token with its logprob; write {_LOGPROBS_FORM}")
+    said = said_of(rubric, parse_reply(rubric, text, context), context)
+    print(json.dumps(said, ensure_ascii=False))
+    if LACKS in said:
+        print(
+            f"rubric {rubric.id} reads log probabilities: give the reply's with --logprobs FILE, {_LOGPROBS_FORM}",
+            file=sys.stderr,
+        )
 
 
 def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], Mapping[str, int]]:

@@ -5,10 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rubrics.model import Rubric
+from rubrics.replies.probabilities import lacks_probabilities
 from rubrics.replies.read import parse_reply
 from schemas.errors import InputError
-from schemas.records import ReadScores
+from schemas.records import ParsedScore, ReadScores, Unreadable
+from schemas.statuses.rows import ParseReason
 
+LACKS = "lacks"
+"""The key under which a line says what of the reply was not given with it."""
 _N_AROUND = 40
 _LINE_FORM = '{"raw": "the reply\'s text", "context": {}}'
 
@@ -42,10 +46,20 @@ def parse_jsonl_line(
     if rubric.dispatch:
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
     read = parse_reply(rubric, content["raw"], context)
-    said = read.as_dict()
+    said = said_of(rubric, read, context)
     if is_explained and isinstance(read, ReadScores) and isinstance(content["raw"], str):
         said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
     return json.dumps(said)
+
+
+def said_of(rubric: Rubric, read: ParsedScore, context: Mapping[str, Any]) -> dict[str, object]:
+    """What is printed of a reply that was read: where it lacks the log probabilities that the rubric reads, that too."""
+    said, category = read.as_dict(), context.get("category")
+    is_unfound = isinstance(read, Unreadable) and read.reason is ParseReason.NOT_FOUND
+    variant = category if isinstance(category, str) else None
+    if is_unfound and lacks_probabilities(rubric, variant, context.get("logprobs_json")):
+        said[LACKS] = "logprobs_json"
+    return said
 
 
 def _place(raw: str, start: int, end: int) -> dict[str, object]:

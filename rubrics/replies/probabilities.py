@@ -108,7 +108,12 @@ def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: obje
     """Whether a reply to this variant of the rubric is read from probabilities, and came without any."""
     asked = rubric.of_requests.get(variant or "", rubric)
     is_read_from_them = any(dimension.probability for one in asked.variants.values() for dimension in one.dimensions)
-    return is_read_from_them and next(_tokens(logprobs_json), None) is None
+    return is_read_from_them and not has_probabilities(logprobs_json)
+
+
+def has_probabilities(logprobs_json: object) -> bool:
+    """Whether they hold a token whose probability can be read: an object {"content": [{"token", "logprob", …}]}, or its text."""
+    return next(_tokens(logprobs_json), None) is not None
 
 
 def _tokens(logprobs_json: object) -> Iterator[Mapping[str, Any]]:

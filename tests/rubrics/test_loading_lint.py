@@ -197,7 +197,7 @@ def test_a_changed_prompt_no_longer_matches_its_golden_request(write_rubric: Wri
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{", "a golden request cannot be read"),
+        ("{", "plain.json: not JSON in UTF-8 (Expecting"),
         ("[]", "must hold values, has_image and messages"),
         ("[" * 100_000, "a golden request cannot be read"),
         ('{"values": {}, "has_image": true, "messages": []}', "plain.json cannot be rendered: rubric plain needs prompt"),
@@ -220,11 +220,20 @@ def test_a_golden_reply_read_otherwise_is_found(write_rubric: Write) -> None:
     assert lint(rubric) == []
     path.write_text(json.dumps(reply) + "\n" + json.dumps(reply | {"context": {"text_is_null": True}}) + "\n")
     (problem,) = lint(rubric)
-    assert problem.startswith("golden/replies.jsonl, reply 2 is read as {'error': 'rule_violation'")
+    assert problem.startswith("golden/replies.jsonl, line 2 is read as {'error': 'rule_violation'")
     path.write_text('{"raw": "", "context": {}}\n')
     assert "line 1: must hold raw, context and expect" in lint(rubric)[0]
     path.write_text('\n{"raw": 3, "context": {}, "expect": {}}\n')
     assert "line 2: raw must be a text or null" in lint(rubric)[0]
+    wrong = json.dumps(reply | {"expect": {"scores": {}}})
+    path.write_bytes(f"{wrong}\nnot json\n{{}}\n".encode() + b'"\xff"\n')
+    found = lint(rubric)
+    assert [problem.partition(" is read as")[0].partition(" (")[0] for problem in found] == [
+        "golden/replies.jsonl, line 1",
+        "golden/replies.jsonl, line 2: not JSON in UTF-8",
+        "golden/replies.jsonl, line 3: must hold raw, context and expect, and nothing else",
+        "golden/replies.jsonl, line 4: not JSON in UTF-8",
+    ]
 
 
 def test_golden_requests_are_text_a_person_can_read() -> None:

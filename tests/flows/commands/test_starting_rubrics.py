@@ -78,6 +78,30 @@ def test_a_sample_is_asked_word_for_word_and_a_reply_read(
     assert json.loads(pasted.out.splitlines()[-1]) == {"error": "refusal"}
 
 
+def test_a_reply_is_tried_with_its_log_probabilities(salon: Callable[..., Said], tmp_path: Path) -> None:
+    assert salon("rubrics", "new", "mine", "--kind", "items").code == 0
+    declared = tmp_path / "my-rubrics" / "mine" / "rubric.toml"
+    declared.write_text(
+        declared.read_text().replace("\n[[dimensions]]", "\nprobability = { min_mass = 0.5 }\n\n[[dimensions]]", 1)
+    )
+    (tmp_path / "a.png").write_bytes(b"a picture")
+    (tmp_path / "sample.json").write_text(json.dumps({"items": [{"question": "Is there a cup?"}], "image": "a.png"}))
+    (tmp_path / "reply.txt").write_text("No.")
+    given = ("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json", "--reply", "reply.txt")
+    bare = salon(*given)
+    assert (bare.code, json.loads(bare.out.splitlines()[-1])) == (0, {"error": "not_found", "lacks": "logprobs_json"})
+    assert "give the reply's with --logprobs FILE" in bare.err
+    token = {"token": "No", "logprob": -0.1, "top_logprobs": [{"token": "Yes", "logprob": -3}]}
+    (tmp_path / "logprobs.json").write_text(json.dumps({"content": [token]}))
+    read = salon(*given, "--logprobs", "logprobs.json")
+    assert json.loads(read.out.splitlines()[-1]) == {"scores": {"answer": pytest.approx(0.0497870683678639)}}
+    assert read.err == ""
+    for content, asked, told in [("{}", given, "holds no token with its logprob"), ("{}", given[:-2], "name it with --reply")]:
+        (tmp_path / "logprobs.json").write_text(content)
+        said = salon(*asked, "--logprobs", "logprobs.json")
+        assert (said.code, told in " ".join(said.err.split())) == (2, True), said.err
+
+
 def test_rules_look_at_the_sample(salon: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"a picture")
     texts = {"caption_type": "brief", "reference": "one two three", "output": "one two three four five six", "image": "a.png"}

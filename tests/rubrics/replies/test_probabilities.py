@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from rubrics.model import Rubric
+from rubrics.replies.jsonl import parse_jsonl
 from rubrics.replies.read import parse_reply
 from schemas.errors import RubricError
 from schemas.records import ReadScores
@@ -166,6 +168,26 @@ def test_a_wrong_answer_is_zero_where_the_expected_one_alone_is_declared(soft: C
     for text, expected in {"blue": {"scores": {"answer": 0.0}}, "I cannot assist with that.": {"error": "refusal"}}.items():
         context = {"logprobs_json": spoken(text), "items": [{"expected": ["red"]}]}
         assert parse_reply(rubric, text, context).as_dict() == expected
+
+
+def test_a_line_may_hold_the_log_probabilities_and_says_where_it_lacks_them(soft: Callable[[str], Rubric]) -> None:
+    """As an object, or as the text of one that a run keeps; a golden reply's context may, and lint names what it lacks."""
+    rubric, given = soft(YES_NO), logprobs({"yes": 0.9, "no": 0.1})
+    contexts = [{"logprobs_json": json.loads(given)}, {"logprobs_json": given}, {}, {"logprobs_json": {}}]
+    lines = [json.dumps({"raw": "yes", "context": context}) for context in contexts]
+    lacking = {"error": "not_found", "lacks": "logprobs_json"}
+    assert [json.loads(line) for line in parse_jsonl(rubric, lines)] == [
+        {"scores": {"answer": pytest.approx(0.9)}}, {"scores": {"answer": pytest.approx(0.9)}}, lacking, lacking,
+    ]  # fmt: skip
+    (unlikely,) = parse_jsonl(rubric, [json.dumps({"raw": "x", "context": {"logprobs_json": logprobs({"x": 0.9})}})])
+    assert json.loads(unlikely) == {"error": "not_found"}
+    golden = rubric.folder / "golden" / "replies.jsonl"
+    golden.parent.mkdir()
+    expects = [{"error": "not_found"}, lacking, {"scores": {"answer": 0.9}}]
+    golden.write_text("".join(json.dumps({"raw": "yes", "context": {}, "expect": one}) + "\n" for one in expects))
+    (problem,) = lint(rubric)
+    assert problem.startswith("golden/replies.jsonl, line 3 is read as")
+    assert problem.endswith("; its context lacks the log probabilities (logprobs_json)")
 
 
 def test_a_refusal_by_the_provider_comes_before_any_probability(soft: Callable[[str], Rubric]) -> None:
