@@ -1,5 +1,7 @@
 """What a rubric.toml may say, with every default. What is sent and what must hold: sections.py. Made a Rubric: assembling.py."""
 
+import difflib
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -192,11 +194,30 @@ def explain(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         parents = [part for part in loc[:-1] if isinstance(part, str)]
         section = SECTIONS.get(parents[-1], Declaration) if parents else Declaration
-        return f"{key} is not a key here; allowed: {', '.join(section.model_fields)}"
+        close = difflib.get_close_matches(str(loc[-1])[:100], section.model_fields, n=1)
+        meant = f"did you mean {close[0]}? Allowed" if close else "allowed"
+        return f"{key} is not a key here; {meant}: {', '.join(section.model_fields)}"
     if problem["type"] == "missing":
         return f"{key} is missing; add it"
+    if problem["type"] in _OF_QUOTES and not isinstance(problem["input"], dict | list):
+        return f"{key}: {_in_toml(problem['input'])} {_OF_QUOTES[problem['type']]}"
     found = "" if isinstance(problem["input"], dict | list) else f", not {str(problem['input'])[:100]!r}"
     return f"{key + ': ' if key else ''}{problem['msg'].removeprefix('Value error, ')}{found}"
+
+
+_OF_QUOTES = {
+    "string_type": "is no text; write it in quotes",
+    "int_type": "is no whole number; write one, without quotes",
+    "float_type": "is no number; write one, without quotes",
+    "bool_type": "is neither true nor false; write one of them, without quotes",
+}
+
+
+def _in_toml(value: object) -> str:
+    """A value as it stands in the file: with quotes where it has some."""
+    if isinstance(value, str):
+        return json.dumps(value[:100], ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else str(value)[:100]
 
 
 def _shown(name: str) -> str:

@@ -64,6 +64,8 @@ def replies_by_line(folder: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 def _golden_reply(line: bytes) -> dict[str, Any] | str:
     try:
         content = json.loads(line.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        return f"not JSON ({error.msg} at character {error.pos + 1})"
     except (ValueError, RecursionError) as error:
         return f"not JSON in UTF-8 ({error})"
     if not isinstance(content, dict) or set(content) != {"raw", "context", "expect"}:

@@ -6,11 +6,28 @@ from rubrics.model import Rubric, Variant
 from rubrics.rendering import PLACEHOLDER, fillers
 from schemas.records import IMAGE, SAMPLE_TEXTS
 
+_UNSEEN = {"\ufeff": "a byte order mark", "\0": "a NUL character", "\r\n": "a line end of Windows (CRLF)"}
+
 
 def message_problems(rubric: Rubric) -> Iterator[str]:
     """A sentence for every part, placeholder, slot or picture that is not there, is not needed, or says nothing where null."""
     for problems in (_prompts, _placeholders, _slots, _reach, _images, _nulls):
         yield from problems(rubric)
+
+
+def remarks(rubric: Rubric) -> Iterator[str]:
+    """What may be meant, and seldom is: characters of a prompt that nobody sees and every judge is sent, answers of any mass."""
+    for name, request in rubric.requests.items():
+        yield from (f"request {name}: {one}" for one in remarks(request))
+    for variant in () if rubric.requests else rubric.variants.values():
+        for sign, what in _UNSEEN.items():
+            n = (variant.prompt or "").count(sign)
+            if n:
+                times = f" {n} times" if n > 1 else ""
+                yield f"{variant.prompt_file} has {what}{times}, sent as it is; remove it unless it is meant"
+        for dimension in variant.dimensions:
+            if dimension.probability and not dimension.probability.min_mass:
+                yield f"probability of {dimension.key!r} has no min_mass: any mass on the answers counts; state it, such as 0.5"
 
 
 def _prompts(rubric: Rubric) -> Iterator[str]:
@@ -33,7 +50,8 @@ def _placeholders(rubric: Rubric) -> Iterator[str]:
                     continue
                 if kind == "template" and (name not in {*rubric.needs, *_item_texts(rubric)} or name == "image"):
                     filled_by = ", ".join(rubric.needs) or "nothing"
-                    yield f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills; needs: {filled_by}"
+                    where = f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills"
+                    yield f"{where}; needs: {filled_by}. If it is meant as text, write blanks in its braces: {{ {name} }}"
                 if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
                     yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
 

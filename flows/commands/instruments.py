@@ -12,6 +12,7 @@ from rich.table import Table
 from flows.observability.terminal import indented, name_of, one_line, result_console
 from rubrics.declaration import DECLARATION
 from rubrics.linting import lint as problems_of
+from rubrics.linting_messages import remarks
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
 from rubrics.model import Condition, Dimension, Rubric, WordsOutside
 from rubrics.replies.jsonl import parse_jsonl
@@ -124,12 +125,20 @@ def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folde
     for rubric in chosen:
         problems = problems_of(rubric)
         n_problems += len(problems)
-        print(f"{one_line(rubric.id)}: {'good' if not problems else f'{len(problems)} problems'}")
+        print(f"{one_line(rubric.id)}: {'good' if not problems else n_of(len(problems), 'problem')}")
         for problem in problems:
             print(f"  - {one_line(problem)}")
+        for remark in remarks(rubric):
+            print(f"  (remark) {one_line(remark)}")
     if n_problems:
-        raise RubricError(f"{n_problems} problems in {len(chosen)} rubrics; mend the files named above and lint again")
+        found = f"{n_of(n_problems, 'problem')} in {n_of(len(chosen), 'rubric')}"
+        raise RubricError(f"{found}; mend the files named above and lint again")
     return 0
+
+
+def n_of(n: int, what: str) -> str:
+    """A count and its word: 1 problem, 2 problems."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _rubrics_in(folder: Path) -> list[Rubric]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.instruments import Folders, choose_category, find_rubric
+from flows.commands.instruments import Folders, choose_category, find_rubric, n_of
 from flows.observability.terminal import indented, one_line, result_console
 from rubrics.declaration import DECLARATION
 from rubrics.items import questions_of
@@ -70,7 +70,7 @@ def new(
         else f"salon rubrics try {named} --sample sample.json"
     )
     print(
-        f"{named}: {'good' if not problems else f'{len(problems)} problems'}, as {one_line(like or kind)}; write it over, then\n"
+        f"{named}: {n_of(len(problems), 'problem') if problems else 'good'}, as {one_line(like or kind)}; write it over, then\n"
         f"  salon rubrics lint {named}\n  {one_line(then)}"
     )
     return 0

@@ -1,4 +1,7 @@
-"""Lint: dimensions that replies could not be read by, or not as their writer means, are told before a judge is paid."""
+"""Lint: dimensions that replies could not be read by, or not as their writer means, are told before a judge is paid.
+
+And what is a remark, or no problem at all.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rubrics.linting import lint
+from rubrics.linting_messages import remarks
 from rubrics.loading import load_rubric
 from schemas.errors import RubricError
 
@@ -125,6 +129,38 @@ def test_from_where_a_score_counts_lies_on_its_scale(listed: Callable[..., Path]
     else:
         with pytest.raises(RubricError, match=message):
             load_rubric(folder)
+
+
+UNSEEN = {
+    "byte order mark": ("\ufeff", "prompt.txt has a byte order mark, sent as it is; remove it unless it is meant"),
+    "NUL": ("\0\0", "prompt.txt has a NUL character 2 times, sent as it is; remove it unless it is meant"),
+    "CRLF": ("\r\n", "prompt.txt has a line end of Windows (CRLF), sent as it is; remove it unless it is meant"),
+    "nothing": (" ", None),
+}
+
+
+@pytest.mark.parametrize("case", UNSEEN)
+def test_what_nobody_sees_in_a_prompt_is_a_remark(write_rubric: Write, case: str) -> None:
+    sign, remark = UNSEEN[case]
+    folder = write_rubric()
+    (folder / "prompt.txt").write_bytes(f"{sign}Judge beauty and truth of this: ".encode())
+    rubric = load_rubric(folder)
+    assert lint(rubric) == []
+    assert list(remarks(rubric)) == ([remark] if remark else [])
+
+
+@pytest.mark.parametrize(("declared", "n"), [("{}", 1), ("{ min_mass = 0.5 }", 0)])
+def test_a_probability_of_any_mass_is_a_remark(listed: Callable[..., Path], declared: str, n: int) -> None:
+    said = list(remarks(load_rubric(listed(scale=f"{YES_NO}\nprobability = {declared}"))))
+    assert said == ["probability of 'answer' has no min_mass: any mass on the answers counts; state it, such as 0.5"] * n
+
+
+def test_a_brace_that_is_text_can_be_written(write_rubric: Write) -> None:
+    template = ('    { kind = "prompt" },\n', '    { kind = "template" },\n')
+    (problem,) = lint(load_rubric(write_rubric(template, prompt="Judge beauty and truth {x} of this: ")))
+    assert problem.endswith("If it is meant as text, write blanks in its braces: { x }")
+    text = 'Judge beauty and truth { x } {"score": 1} {0} of this: '
+    assert lint(load_rubric(write_rubric(template, prompt=text))) == []
 
 
 CLASHES = {

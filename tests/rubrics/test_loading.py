@@ -72,12 +72,12 @@ then = { dimensions = ["truth"], at_least = 1 }
 """
 BAD = {
     "unknown key": (("version =", "colour = 1\nversion ="), r"colour is not a key here; allowed: id, version, title"),
-    "unknown key in a dimension": (('labels = ["beauty"]', 'lable = "b"'), r"dimensions\[0\]\.lable is not .*: key, labels"),
+    "unknown key in a dimension": (('labels = ["beauty"]', 'lable = "b"'), r"\.lable .*mean labels\? Allowed: key, l"),
     "unknown key in a part": (('{ kind = "prompt" }', '{ kind = "prompt", strip = true }'), r"parts\[0\]\.strip is not a key"),
     "key of control codes": (("version =", '"\\u001b[2J" = 1\nversion ='), r"'\\x1b\[2J' is not a key here"),
     "key without end": (("version =", "x" * 9000 + " = 1\nversion ="), r"^.{1,300} is not a key here"),
-    "number for text": (('version = "1"', "version = 1"), r"version: .*string, not '1'"),
-    "text for number": (("min = 0", 'min = "0"'), r"scale\.min: .*number, not '0'"),
+    "number for text": (('version = "1"', "version = 1"), r"version: 1 is no text; write it in quotes"),
+    "text for number": (("min = 0", 'min = "0"'), r'scale\.min: "0" is no number; write one, without quotes'),
     "true for number": (("min = 0", "min = true"), r"scale\.min: .*number"),
     "infinite scale": (("max = 10", "max = inf"), r"scale\.max: .*finite"),
     "empty scale": (("max = 10", "max = 0"), r"scale: .*min 0 is not below its max 0"),

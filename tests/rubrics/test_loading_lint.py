@@ -230,7 +230,7 @@ def test_a_golden_reply_read_otherwise_is_found(write_rubric: Write) -> None:
     found = lint(rubric)
     assert [problem.partition(" is read as")[0].partition(" (")[0] for problem in found] == [
         "golden/replies.jsonl, line 1",
-        "golden/replies.jsonl, line 2: not JSON in UTF-8",
+        "golden/replies.jsonl, line 2: not JSON",
         "golden/replies.jsonl, line 3: must hold raw, context and expect, and nothing else",
         "golden/replies.jsonl, line 4: not JSON in UTF-8",
     ]
