@@ -1,11 +1,13 @@
 """Whether what a rubric's messages say can be sent, and all that it needs reaches the judge. The rest of a rubric: linting.py."""
 
+import difflib
 from collections.abc import Iterator
 
 from rubrics.model import Rubric, Variant
 from rubrics.rendering import PLACEHOLDER, fillers
 from schemas.records import IMAGE, SAMPLE_TEXTS
 
+_ITEM_FIELDS = ("id", "question", "kind", "weight", "depends_on", "expected", "choices", "text")
 _UNSEEN = {"\ufeff": "a byte order mark", "\0": "a NUL character", "\r\n": "a line end of Windows (CRLF)"}
 
 
@@ -19,6 +21,7 @@ def remarks(rubric: Rubric) -> Iterator[str]:
     """What may be meant, and seldom is: characters of a prompt that nobody sees and every judge is sent, answers of any mass."""
     for name, request in rubric.requests.items():
         yield from (f"request {name}: {one}" for one in remarks(request))
+    yield from _item_fields(rubric)
     for variant in () if rubric.requests else rubric.variants.values():
         for sign, what in _UNSEEN.items():
             n = (variant.prompt or "").count(sign)
@@ -26,8 +29,18 @@ def remarks(rubric: Rubric) -> Iterator[str]:
                 times = f" {n} times" if n > 1 else ""
                 yield f"{variant.prompt_file} has {what}{times}, sent as it is; remove it unless it is meant"
         for dimension in variant.dimensions:
-            if dimension.probability and not dimension.probability.min_mass:
+            if dimension.probability and dimension.answers and not dimension.probability.min_mass:
                 yield f"probability of {dimension.key!r} has no min_mass: any mass on the answers counts; state it, such as 0.5"
+
+
+def _item_fields(rubric: Rubric) -> Iterator[str]:
+    """Fields that texts take from each item and that look like a name known here: which there are, the data alone says."""
+    known = {*_item_texts(rubric), *_ITEM_FIELDS, *(rubric.items.fields.values() if rubric.items else ())}
+    for name, text in rubric.items.texts.items() if rubric.items else ():
+        for field in dict.fromkeys(PLACEHOLDER.findall(text.each)):
+            close = difflib.get_close_matches(field, sorted(known), n=1, cutoff=0.8)
+            if field not in known and close:
+                yield f"items.texts.{name} takes {{{field}}} from each item, which looks like {close[0]!r} misspelt"
 
 
 def _prompts(rubric: Rubric) -> Iterator[str]:

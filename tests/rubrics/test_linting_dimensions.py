@@ -155,6 +155,18 @@ def test_a_probability_of_any_mass_is_a_remark(listed: Callable[..., Path], decl
     assert said == ["probability of 'answer' has no min_mass: any mass on the answers counts; state it, such as 0.5"] * n
 
 
+@pytest.mark.parametrize(("field", "n"), [("questoin", 1), ("question", 0), ("prompt_of_it", 0), ("ask", 0)])
+def test_a_field_of_items_that_looks_misspelt_is_a_remark(listed: Callable[..., Path], field: str, n: int) -> None:
+    """Of their own, items may have any."""
+    folder = listed()
+    declared = (folder / "rubric.toml").read_text().replace('each = "{question}"', f'each = "{{{field}}}"')
+    (folder / "rubric.toml").write_text(declared)
+    rubric = load_rubric(folder)
+    assert lint(rubric) == []
+    said = f"items.texts.question takes {{{field}}} from each item, which looks like 'question' misspelt"
+    assert list(remarks(rubric)) == [said] * n
+
+
 def test_a_brace_that_is_text_can_be_written(write_rubric: Write) -> None:
     template = ('    { kind = "prompt" },\n', '    { kind = "template" },\n')
     (problem,) = lint(load_rubric(write_rubric(template, prompt="Judge beauty and truth {x} of this: ")))
