@@ -80,9 +80,7 @@ def open_run(
     for rubric in rubrics.values():
         problems = lint(rubric)
         if problems:
-            raise RubricError(
-                f"rubric {rubric.id} cannot be asked by ({len(problems)} problems):\n  - " + "\n  - ".join(problems)
-            )
+            raise RubricError(f"rubric {rubric.id} cannot be asked by:\n  - " + "\n  - ".join(problems))
     _check_programs(benchmark, rubrics)
     _check_dimensions(file, benchmark, rubrics)
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())

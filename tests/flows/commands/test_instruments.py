@@ -100,7 +100,15 @@ def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_pa
     toml.write_text(toml.read_text().replace('{ kind = "prompt" }, { kind = "column", value = "prompt" }', '{ kind = "prompt" }'))
     said = salon("rubrics", "lint", tmp_path / "alignment")
     assert said.code == 2
-    assert "'prompt' is needed and does not reach the judge" in said.out
+    assert "alignment: 1 problem\n  - 'prompt' is needed and does not reach the judge" in said.out
+    assert "1 problem in 1 rubric; mend" in said.err
+    prompt = tmp_path / "alignment" / "prompt.txt"
+    shutil.copy(SHIPPED / "alignment" / "rubric.toml", toml)
+    prompt.write_bytes(b"\xef\xbb\xbf" + prompt.read_bytes())
+    shutil.rmtree(tmp_path / "alignment" / "golden")
+    remarked = salon("rubrics", "lint", tmp_path / "alignment")
+    assert (remarked.code, remarked.err) == (0, "")
+    assert remarked.out.startswith("alignment: good\n  (remark) prompt.txt has a byte order mark")
 
 
 def test_show_prints_the_prompt_and_the_rules(salon: Callable[..., Said]) -> None:
