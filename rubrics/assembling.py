@@ -75,10 +75,12 @@ def _check_names(folder: Path, declared: Declaration) -> None:
         raise refusal(folder, "dimensions stand either at the top or in variants; give one of the two")
     if declared.prompt is not None and declared.variants:
         raise refusal(folder, "prompt stands in each of the variants, not at the top; remove it")
-    if declared.scale is not None and declared.answers is not None:
+    scale, numbers = declared.scale, sorted((declared.answers or {}).values())
+    if scale is not None and numbers and (scale.min, scale.max) != (numbers[0], numbers[-1]):
         raise refusal(
             folder,
-            "scale and answers both stand at the top, and answers are their own scale; remove one, or give it to a dimension",
+            f"scale is {scale.min:g} to {scale.max:g} and the answers beside it are {numbers[0]:g} to {numbers[-1]:g}: their "
+            "numbers are the scale; remove one of the two, or give it to a dimension",
         )
     refuse_repeats(folder, "needs", declared.needs)
     refuse_repeats(folder, "pictures", declared.pictures)

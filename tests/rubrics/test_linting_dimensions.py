@@ -176,7 +176,10 @@ def test_a_brace_that_is_text_can_be_written(write_rubric: Write) -> None:
 
 
 CLASHES = {
-    "scale and answers": (YES_NO + "\nscale = { min = 1, max = 5 }", "scale and answers both stand at the top"),
+    "scale and answers": (
+        YES_NO + "\nscale = { min = 1, max = 5 }",
+        "scale is 1 to 5 and the answers beside it are 0 to 1: their",
+    ),
     "answered and not applicable": (YES_NO + '\nnot_applicable = ["NO"]', "'NO' is in answers, with a number, and in not_appl"),
 }
 
@@ -186,3 +189,7 @@ def test_what_cannot_both_be_meant_is_refused(listed: Callable[..., Path], case:
     scale, message = CLASHES[case]
     with pytest.raises(RubricError, match=message):
         load_rubric(listed(scale=scale))
+
+
+def test_a_scale_that_says_what_the_answers_do_is_no_clash(listed: Callable[..., Path]) -> None:
+    assert lint(load_rubric(listed(scale=YES_NO + "\nscale = { min = 0, max = 1 }"))) == []
