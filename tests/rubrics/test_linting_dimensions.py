@@ -100,7 +100,7 @@ def test_pointers_may_take_several_numbers_of_one_list(write_rubric: Write) -> N
     ("scale", "is_found"),
     [
         ("{ min = 0.5, max = 10, step = 1 }", True),
-        ("{ min = -0.5, max = 10 }", False),
+        ("{ min = 0.5, max = 10 }", False),
         ("{ min = -3, max = 10, step = 1 }", False),
     ],
 )
