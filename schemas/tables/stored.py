@@ -48,7 +48,9 @@ REQUESTS = Table(
     key=("request_key",),
 )  # fmt: skip
 
-REPLIES = Table("replies", tuple(REPLY_FIELDS.values()), key=("request_key", "ask_index"))  # declared once, as JudgeReply
+REPLIES = Table(  # declared once, as JudgeReply
+    "replies", tuple(REPLY_FIELDS.values()), key=("request_key", "ask_index"), later=("reply_sha256",)
+)
 
 SCORES = Table(
     "scores",

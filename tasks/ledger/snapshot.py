@@ -112,8 +112,11 @@ def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger:
 
 
 def part_digest(replies: pl.DataFrame) -> str:
-    """sha256 over the rows of one snapshot part as canonical JSON lines, in their order: the same on every machine."""
-    frame = replies.select(REPLIES.columns).with_columns(pl.col("received_at").dt.epoch("us"))
+    """sha256 over the rows of one snapshot part as canonical JSON lines, in their order: the same on every machine.
+
+    Of the columns that it has: a part of before a column came keeps the digest that it had.
+    """
+    frame = replies.select(name for name in REPLIES.columns if name in replies.columns).with_columns(pl.col("received_at").dt.epoch("us"))
     lines = [canonical_json(row) for row in frame.iter_rows()]
     return sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
 

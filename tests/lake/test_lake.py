@@ -11,12 +11,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoppedError, StoreError
-from schemas.tables.stored import CHECKS, SAMPLES
+from schemas.identities import RunIds
+from schemas.records import REPLY_FIELDS, JudgeReply
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.tables.stored import CHECKS, REPLIES, SAMPLES
+from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.markers import describe, describe_the_rest, what_is_wrong
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
 from tasks.stopping import STOP
+from tasks.verify.partitions import check_replies
 from tests.support.markers import fit_marker
 from tests.support.small_lake import SmallLake
 
@@ -151,16 +156,30 @@ def test_each_bit_of_the_footer_of_pictures_is_looked_at_before_the_footer_is_be
             os.pwrite(file.fileno(), content[at : at + 1], at)
 
 
-def test_a_partition_of_before_a_column_came_is_read_with_null_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("table", "needed"), [(SAMPLES, "model"), (REPLIES, "status")], ids=["samples", "replies"])
+def test_a_partition_of_before_a_column_came_is_read_with_null_there(tmp_path: Path, table: Table, needed: str) -> None:
     """What a lake of an earlier version holds is neither read again from its source nor asked for."""
-    lake, staging = Lake(tmp_path), stage(Lake(tmp_path), SAMPLES)
-    staging.write_part(0, SAMPLES.empty())
+    lake, staging = Lake(tmp_path), stage(Lake(tmp_path), table)
+    staging.write_part(0, table.empty())
     staging.commit("key")
-    path = lake.parts(SAMPLES, "key")[0]
-    for gone, is_read in (([*SAMPLES.later], True), (["model"], False)):
+    path = lake.parts(table, "key")[0]
+    for gone, is_read in (([*table.later], True), ([needed], False)):
         pq.write_table(pq.read_table(path).drop(gone), path)
-        fit_marker(lake, SAMPLES, "key")
-        assert (lake.scan(SAMPLES, "key").collect_schema().names().count(gone[0]) == 1) == is_read
+        fit_marker(lake, table, "key")
+        assert (lake.scan(table, "key").collect_schema().names().count(gone[0]) == 1) == is_read
+
+
+def test_replies_of_before_they_had_a_digest_are_held_against_the_snapshots_id_alone(tmp_path: Path) -> None:
+    lake, staging = Lake(tmp_path), stage(Lake(tmp_path), REPLIES)
+    reply = JudgeReply("0" * 64, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="Score: 3")
+    staging.write_part(0, REPLIES.frame([{of.name: getattr(reply, attribute) for attribute, of in REPLY_FIELDS.items()}]))
+    staging.commit("1" * 64)
+    path = lake.parts(REPLIES, "1" * 64)[0]
+    pq.write_table(pq.read_table(path).drop([*REPLIES.later]), path)
+    fit_marker(lake, REPLIES, "1" * 64)
+    found, _, tally = check_replies(lake, RunIds(snapshot_id="1" * 64))
+    assert [one.column for one in found] == ["snapshot_id"]  # made up here
+    assert tally.n_missing == 1
 
 
 def test_an_unwritable_place_is_a_store_error_that_says_what_to_do(tmp_path: Path) -> None:
