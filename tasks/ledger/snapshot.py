@@ -116,7 +116,9 @@ def part_digest(replies: pl.DataFrame) -> str:
 
     Of the columns that it has: a part of before a column came keeps the digest that it had.
     """
-    frame = replies.select(name for name in REPLIES.columns if name in replies.columns).with_columns(pl.col("received_at").dt.epoch("us"))
+    frame = replies.select(name for name in REPLIES.columns if name in replies.columns).with_columns(
+        pl.col("received_at").dt.epoch("us")
+    )
     lines = [canonical_json(row) for row in frame.iter_rows()]
     return sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
 
