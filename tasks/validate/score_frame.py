@@ -37,7 +37,7 @@ def score_frame(
         .with_columns(**_number_columns())
         .with_columns(status_fits_rules=_status_fits_rules())
         .with_columns(**_verdict_columns(), **_bound_columns(), **_reply_columns(stored))
-        .with_columns(beyond_aspects=_beyond_aspects())
+        .with_columns(beyond_aspects=_beyond_aspects(rubrics))
     )
 
 
@@ -173,9 +173,13 @@ def _reply_columns(stored: Buckets) -> dict[str, pl.Expr]:
     return {"has_answered_reply": pl.when(is_said).then(stands)}
 
 
-def _beyond_aspects() -> pl.Expr:
-    """How far an overall score lies outside its reply's aspects; null for other rows and where there are no aspects."""
-    is_overall = pl.col("dimension") == HEADLINE
+def _beyond_aspects(rubrics: Mapping[str, Rubric]) -> pl.Expr:
+    """How far an overall score lies outside its reply's aspects; null for other rows, and where there are no aspects.
+
+    Of two pictures one may win each aspect by little, and the other as a whole: verdicts of pairs are not held against aspects.
+    """
+    of_pairs = [name for name, rubric in rubrics.items() if rubric.is_of_pairs]
+    is_overall = (pl.col("dimension") == HEADLINE) & ~pl.col("rubric_id").is_in(of_pairs)
     aspect = pl.when(~is_overall & pl.col("is_fit")).then(_SCORE)
     low, high = aspect.min().over("request_key"), aspect.max().over("request_key")
     beyond = pl.max_horizontal(low - _SCORE, _SCORE - high, pl.lit(0.0))

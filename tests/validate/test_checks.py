@@ -21,6 +21,7 @@ from tasks.validate.frames import Batch
 from tasks.validate.gate_and_quarantine import decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
+from tasks.validate.score_frame import _beyond_aspects
 from tests.support.markers import fit_marker
 
 pytestmark = pytest.mark.slow
@@ -174,6 +175,18 @@ def test_every_failing_row_is_counted_and_the_first_thousand_are_named():
     outcome = evaluate([rows(*[-1] * 1500)], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
     assert (outcome.n_failing, len(outcome.failing)) == (1500, great_expectations.MAX_FAILING_ROWS)
     assert outcome.failing[:2] == ((0, '{"c":-1}'), (1, '{"c":-1}'))
+
+
+def test_a_verdict_of_a_pair_is_not_held_against_its_aspects(lakes):
+    """Of two pictures one may win each aspect by little, and the other as a whole."""
+    of_pair = replace(next(iter(lakes.rubrics.values())), id="pair", is_of_pairs=True)
+    rows = [
+        {"rubric_id": name, "request_key": name, "dimension": dimension, "score": score, "is_fit": True}
+        for name in ("pair", "single")
+        for dimension, score in (("overall_score", 1.0), ("shape", 0.0), ("words", 0.0))
+    ]
+    found = pl.DataFrame(rows).with_columns(beyond=_beyond_aspects({"pair": of_pair}))
+    assert found.filter(pl.col("beyond") > 0)["rubric_id"].to_list() == ["single"]
 
 
 def test_large_integers_beside_nulls_stay_exact():
