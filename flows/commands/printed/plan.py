@@ -201,7 +201,7 @@ def _most(preview: "Preview") -> str:
     asked = [row for row in preview.rubrics if row.n_to_ask]
     ways = {row.is_by_batch for row in asked}
     how = "in the judges' modes" if len(ways) > 1 else "by batch" if True in ways else "online"
-    return f"{format_usd(preview.worst_usd)} {how}"
+    return f"{format_usd(preview.worst_usd)} {how}, each asked once"
 
 
 def percentage(n: int, of: int) -> str:

@@ -32,16 +32,16 @@ def planned(folder: Path, salon: Callable[..., Said], more: str, model: str = "g
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        pytest.param(f"{LONG}\n[limits]\nrequests_per_minute = 60", ["0.23 online time 0.3 minutes at 60 requests"], id="online"),
-        pytest.param(BATCH, ["at most $0.11 by batch time a batch may take a day"], id="by batch"),
+        pytest.param(f"{LONG}\n[limits]\nrequests_per_minute = 60", ["0.23 online, each asked once time 0.3 minutes at 60 requests"], id="online"),
+        pytest.param(BATCH, ["at most $0.11 by batch, each asked once time a batch may take a day"], id="by batch"),
         pytest.param(
             f"{BATCH}max_usd = 1",
-            ["by batch budget by batch $0.11 is set aside till replies come; max_usd = 1 covers all time"],
+            ["by batch, each asked once budget by batch $0.11 is set aside till replies come; max_usd = 1 covers all time"],
             id="by batch, covered",
         ),
         pytest.param(
             BOTH_WAYS,
-            ["at most $0.34 in the judges' modes time 0.3 minutes at 60 requests a minute; a batch may"],
+            ["at most $0.34 in the judges' modes, each asked once time 0.3 minutes at 60 requests a minute; a batch may"],
             id="both ways",
         ),
     ],
