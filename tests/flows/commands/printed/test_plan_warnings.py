@@ -32,7 +32,11 @@ def planned(folder: Path, salon: Callable[..., Said], more: str, model: str = "g
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        pytest.param(f"{LONG}\n[limits]\nrequests_per_minute = 60", ["0.23 online, each asked once time 0.3 minutes at 60 requests"], id="online"),
+        pytest.param(
+            f"{LONG}\n[limits]\nrequests_per_minute = 60",
+            ["0.23 online, each asked once time 0.3 minutes at 60 requests"],
+            id="online",
+        ),
         pytest.param(BATCH, ["at most $0.11 by batch, each asked once time a batch may take a day"], id="by batch"),
         pytest.param(
             f"{BATCH}max_usd = 1",
