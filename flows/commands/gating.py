@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby, pairwise
@@ -14,7 +14,9 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from flows.commands.printed.ruling import Told
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.nights.judge_between import Compared, error_of, judge_moves
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
 from schemas.statuses.cells import HealthMeasure
@@ -28,7 +30,6 @@ from tasks.aggregate.gate import (
     Outcome,
     Ruling,
     contestants,
-    prompts_needed,
     rulings,
     summary,
 )
@@ -45,7 +46,6 @@ _WORDS = {
     Outcome.UNKNOWN: "can't tell",
 }
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
-_Blind = Sequence[Mapping[str, Any]]
 _REASONS = {
     ABSENT: "one of the two was not judged there",
     "fails_more": "it fails more often, and what failed may hide a drop",
@@ -83,13 +83,15 @@ def gate(
     form: Annotated[GateFormat, typer.Option("--format", help="markdown for a pull request's comment.")] = GateFormat.TABLE,
 ) -> int:
     """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
-    found = chosen(open_lake(lake).root, benchmark, publication)
+    lake_root = open_lake(lake).root
+    found = chosen(lake_root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
     judges = _judges(standings, judge or [])
-    n_again, blind = _n_again(found), [row for row in _blind(found) if row["judge_model"] in judges]
+    blind = [row for row in _blind(found) if row["judge_model"] in judges]
     pairs = _pairs(contestants(standings), baseline, candidate or [])
     ruled = rulings(comparisons, standings.filter(pl.col("judge_model").is_in(judges)), pairs, alpha)
-    looked_at = judges if judge else ()
+    moves = judge_moves(lake_root, found.benchmark, _compared(ruled, comparisons))
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves)
     outcome = summary(ruled)
     if form is GateFormat.JSON:
         said: dict[str, Any] = {
@@ -98,16 +100,17 @@ def gate(
             "alpha": alpha,
             "judges": judges,
             "outcome": outcome,
-            "n_again": n_again,
+            "n_again": told.n_again,
             "blind": blind,
+            "judge_moved": [asdict(one) for one in moves],
         }
         sys.stdout.write(
             orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
         )
     elif form is GateFormat.MARKDOWN:
-        sys.stdout.write(_markdown(found, ruled, alpha, n_again, blind, looked_at))
+        sys.stdout.write(_markdown(told))
     else:
-        _print(found, ruled, alpha, n_again, blind, looked_at)
+        _print(told)
     return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
@@ -123,10 +126,24 @@ def _n_again(found: Publication) -> int:
     return int(_read(found, name).filter(measure=HealthMeasure.N_AGAIN.value)["value"].sum()) if name in found.files else 0
 
 
-def _blind(found: Publication) -> _Blind:
+def _blind(found: Publication) -> list[dict[str, Any]]:
     """What judges are blind to, as their exam found: rubric_id, judge_model, dimension, blind_to."""
     name = f"{EXAM.name}.parquet"
     return marks({EXAM: _read(found, name)}).to_dicts() if name in found.files else []
+
+
+def _compared(ruled: Sequence[Ruling], comparisons: pl.DataFrame) -> list[Compared]:
+    """What was ruled on that has a difference, with its standard error, whichever way it was published."""
+    names = ("rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
+    errors = {tuple(row[name] for name in names): error_of(row) for row in comparisons.iter_rows(named=True)}
+    found = []
+    for one in ruled:
+        cell = (one.rubric_id, one.judge_model, one.dimension)
+        published = ((*cell, one.category, *pair) for pair in (one.candidate + one.reference, one.reference + one.candidate))
+        se, df = next((errors[key] for key in published if key in errors), (None, None))
+        if one.delta is not None:
+            found.append(Compared(*cell, one.candidate, one.reference, one.delta, se, df))
+    return found
 
 
 def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
@@ -167,11 +184,11 @@ def _listed(known: Sequence[Contestant]) -> str:
     return ", ".join("/".join(one) for one in known)
 
 
-def _print(found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]) -> None:
+def _print(told: Told) -> None:
     console = result_console()
-    for sentence in _sentences(found, ruled, alpha, n_again, blind, judges):
+    for sentence in (told.outcome, *told.judge_moved, told.notes):
         console.print(name_of(sentence))
-    by_pair = sorted(ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
+    by_pair = sorted(told.ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
     for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
         console.print()
         console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
@@ -200,38 +217,11 @@ def _row(ruling: Ruling) -> tuple[str, ...]:
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
 
 
-def _sentences(
-    found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]
-) -> Iterator[str]:
-    outcome = summary(ruled)
-    n_of = {one: sum(ruling.outcome is one for ruling in ruled) for one in Outcome}
-    yield {
-        Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(ruled)} comparisons.",
-        Outcome.UNKNOWN: f"Nobody can tell: {n_of[Outcome.UNKNOWN]} of {len(ruled)} comparisons say nothing.",
-        Outcome.NO_REGRESSION: f"No regression found in {len(ruled)} comparisons.",
-    }[outcome]
-    yield (
-        f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at {alpha:g}"
-        f" for all comparisons together; 'would find': the drop that is found in 80 % of cases."
-        + (f" Looked at are the rankings of {', '.join(judges)} alone." if judges else "")
-        + (f" Judgements of samples that are earlier ones again, and have the earlier one's: {n_again:,}." if n_again else "")
-        + (
-            f" {prompts_needed(ruled, alpha)} shared prompts are the fewest of which a difference can be ruled at that level."
-            if any(ruling.reason == TOO_FEW for ruling in ruled)
-            else ""
-        )
-        + "".join(
-            f" In {row['rubric_id']}, {row['dimension']}, {row['judge_model']} is blind to {row['blind_to']}." for row in blind
-        )
-    )
-
-
-def _markdown(
-    found: Publication, ruled: Sequence[Ruling], alpha: float, n_again: int, blind: _Blind, judges: Sequence[str]
-) -> str:
-    first, second = _sentences(found, ruled, alpha, n_again, blind, judges)
-    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, ruled)]
+def _markdown(told: Told) -> str:
+    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, told.ruled)]
     headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
-    mark = hashlib.sha256(found.benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
-    told = f"**{escape_markdown(first)}**\n\n{to_markdown(headers, rows, 4)}\n{escape_markdown(second)}\n"
-    return f"<!-- salon gate {mark} -->\n{told}"
+    benchmark = told.found.benchmark
+    mark = hashlib.sha256(benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
+    moved = "".join(f"{escape_markdown(sentence)}\n\n" for sentence in told.judge_moved)
+    told_so = f"**{escape_markdown(told.outcome)}**\n\n{moved}{to_markdown(headers, rows, 4)}\n{escape_markdown(told.notes)}\n"
+    return f"<!-- salon gate {mark} -->\n{told_so}"

@@ -13,11 +13,13 @@ from rich.markup import escape
 
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.exam import print_exam
+from flows.commands.printed.judge_moves import marked, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
+from flows.nights.judge_between import judge_moves, to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.errors import InputError
-from schemas.metrics import NO_TOTAL
+from schemas.metrics import NO_TOTAL, headlines
 from schemas.statuses.cells import Total
 from schemas.tables.published import PREFERENCES
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
@@ -66,9 +68,13 @@ def table(
     form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
 ) -> int:
     """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
-    found = chosen(open_lake(lake).root, benchmark, publication, is_good=good)
+    lake_root = open_lake(lake).root
+    found = chosen(lake_root, benchmark, publication, is_good=good)
     cells = load_cells(found) if category == Total.MACRO else load_compared_cells(found)
-    said = answers_of(cells) if category == Total.MACRO else {}  # of whole rankings, whichever of their rows are printed
+    moves, said = [], {}
+    if category == Total.MACRO:  # of whole rankings, whichever of their rows are printed
+        moves = judge_moves(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
+        said = with_moves(answers_of(cells), moves, headlines(cells))
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
         "category": category,
@@ -84,7 +90,7 @@ def table(
             boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
     # of models, checkpoints and categories alone there is no board
     pairs = boards if (model, checkpoint, category) == (None, None, Total.MACRO) else []
-    rows = sorted_rows(leaderboard_rows(cells, category=category, is_headline_only=False), sort)
+    rows = sorted_rows(marked(leaderboard_rows(cells, category=category, is_headline_only=False), moves), sort)
     if boards and not pairs and not rows:
         raise InputError(
             "there are no such means: what was compared in pairs has win rates, from which --model, --checkpoint and --category "

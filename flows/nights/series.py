@@ -25,6 +25,7 @@ from tasks.aggregate.tables import Settings
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import fresh, push
 from tasks.lake.reading import Lake
+from tasks.publish.folders import MANIFEST, publication_folder
 from tasks.publish.identity import code_version
 from tasks.publish.reading import Publication, load_cells
 from tasks.stopping import check_not_stopped
@@ -115,6 +116,25 @@ def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, 
     settings = Settings(publication.benchmark, "", publication.publication_id, run_date, float(said["min_coverage"]))
     asked, read = lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id)
     return Asked(anchor_cells(asked, read, same, settings), anchor_scores(asked, read, same, run_date))
+
+
+def anchor_scores_of(lake_root: Path, benchmark: str, publication_ids: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+    """The scores (SCORED) of the anchors asked on each date (ISO), of its night's publication; none of what the lake lost.
+
+    From the kept file, and of nights that it lacks from the lake.
+    """
+    kept = _read(lake_root / "series" / f"{benchmark}.parquet").filter(pl.col("run_date").is_in(list(publication_ids)))
+    found = {day: pl.DataFrame(scored, schema=SCORED) for day, scored in kept.select("run_date", "scored").iter_rows() if scored}
+    for day in publication_ids.keys() - set(kept["run_date"]):
+        folder = publication_folder(lake_root, benchmark, publication_ids[day])
+        if not (folder / MANIFEST).is_file():
+            continue
+        said = Publication(benchmark, folder.name, day, folder, is_current=False).provenance()
+        lake, (plan_id, reading_id) = Lake(lake_root), (said["identities"].get(name, "") for name in ("plan_id", "reading_id"))
+        if lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(SCORES, reading_id):
+            asked, read = lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id)
+            found[day] = anchor_scores(asked, read, said["rubrics"], date.fromisoformat(day))
+    return found
 
 
 def _name(publication: Publication, note: NightNote | None, rubrics: Mapping[str, Rubric]) -> str:

@@ -87,6 +87,10 @@ class LeaderboardRow:
     verdict_baseline: str | None
     cell_id: str
     blind_to: str | None = None  # faults that the judge does not notice in the dimension, of those it is to notice
+    # where the judge moved between the two nights: by how much its anchors changed, with an interval of 99 %
+    anchors_delta_predecessor: float | None = None
+    anchors_delta_predecessor_low: float | None = None
+    anchors_delta_predecessor_high: float | None = None
 
     @property
     def blind(self) -> str:
@@ -121,7 +125,8 @@ def _in_order(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
 def leaderboard(rows: Sequence[LeaderboardRow]) -> pl.DataFrame:
     """Leaderboard rows as a frame, numbers in full precision."""
     known = BENCHMARK_LONG.empty().schema | STANDINGS.empty().schema
-    schema = {field.name: known.get(field.name, pl.String()) for field in fields(LeaderboardRow)}
+    anchors = {field.name: pl.Float64() for field in fields(LeaderboardRow) if field.name.startswith("anchors_")}
+    schema = {field.name: (known | anchors).get(field.name, pl.String()) for field in fields(LeaderboardRow)}
     return pl.DataFrame([asdict(row) for row in rows], schema=schema)
 
 

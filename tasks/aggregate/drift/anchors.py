@@ -6,7 +6,7 @@ the baseline's nights, plus that. All are those that the set's first night score
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -58,10 +58,10 @@ def anchor_cells(
 def anchor_scores(
     judgements: pl.LazyFrame | pl.DataFrame,
     scores: pl.LazyFrame | pl.DataFrame,
-    rubrics: Mapping[str, Rubric],
+    rubrics: Collection[str],
     run_date: date,
 ) -> pl.DataFrame:
-    """The scores (SCORED) of the anchors asked on a date, the mean of an anchor's repeats."""
+    """The scores (SCORED) of the anchors asked on a date under these rubrics, the mean of an anchor's repeats."""
     asked = _asked(judgements, rubrics, run_date).select(
         "request_key", "rubric_id", "rubric_version", "judge_model", "sample_id",
         category=pl.col("category").fill_null(Total.UNNAMED.value),
@@ -142,7 +142,7 @@ def _move(scores: Floats, levels: Floats) -> float:
     return float(levels[known].mean() + (scores[here] - levels[here]).mean() - np.nanmean(scores))
 
 
-def _asked(judgements: pl.LazyFrame | pl.DataFrame, rubrics: Mapping[str, Rubric], run_date: date) -> pl.LazyFrame:
+def _asked(judgements: pl.LazyFrame | pl.DataFrame, rubrics: Collection[str], run_date: date) -> pl.LazyFrame:
     return judgements.lazy().filter(pl.col("occasion") == run_date.isoformat(), pl.col("rubric_id").is_in(sorted(rubrics)))
 
 

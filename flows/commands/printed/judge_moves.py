@@ -1,0 +1,70 @@
+"""How it is told that a judge moved between two checkpoints that are compared: table, gate and a night's last lines."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from flows.nights.judge_between import JudgeMove
+from schemas.statuses.cells import Total
+from tasks.aggregate.drift.between import LEVEL, Change
+from tasks.publish.leaderboard import LeaderboardRow
+from tasks.publish.standings.wording import number
+
+_N_TOLD = 3  # sentences under a rubric and judge: the rows have all
+
+Said = Mapping[tuple[str, str], Sequence[str]]
+"""What is answered of each rubric and judge."""
+
+
+def sentence(move: JudgeMove) -> str:
+    """The whole of it: by how much the anchors changed, between which nights, and what is left of the difference."""
+    after, before = ("/".join(one) for one in (move.candidate, move.reference))
+    return (
+        f"The judge moved too: from the night of {before} ({move.night_before}) to that of {after} ({move.night}) the same "
+        f"{move.n_anchors} anchors changed by {_figure(move.anchors)} in {move.dimension}. Less that, {after} differs by "
+        f"{_figure(move.left)} ({100 * LEVEL:g} %, not corrected)."
+    )
+
+
+def with_moves(
+    said: Said, moves: Sequence[JudgeMove], headlines: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], list[str]]:
+    """What is said, and behind it a sentence for each newest checkpoint that a leading dimension (`headlines`) compares."""
+    told = {key: list(sentences) for key, sentences in said.items()}
+    older = {move.reference for move in moves}
+    for (rubric_id, judge_model), sentences in told.items():
+        mine = [move for move in moves if (move.rubric_id, move.judge_model) == (rubric_id, judge_model)]
+        newest = [move for move in mine if (rubric_id, move.dimension) in headlines and move.candidate not in older]
+        sentences += [sentence(move) for move in newest[:_N_TOLD]]
+    return told
+
+
+def marked(rows: Sequence[LeaderboardRow], moves: Sequence[JudgeMove]) -> list[LeaderboardRow]:
+    """The rows; those whose difference to the one before is the judge's too say so, and by how much its anchors changed."""
+    by_row = {(move.rubric_id, move.judge_model, move.dimension, *move.candidate): move for move in moves}
+    found = []
+    for row in rows:
+        move = by_row.get((row.rubric_id, row.judge_model, row.dimension, row.model, row.checkpoint))
+        if move is None or row.category != Total.MACRO:
+            found.append(row)
+            continue
+        mark = f"the judge moved too, its anchors by {_signed(move.anchors.delta)} since the night of {move.reference[1]}"
+        found.append(
+            replace(
+                row,
+                why="; ".join(part for part in (row.why, mark) if part),
+                anchors_delta_predecessor=move.anchors.delta,
+                anchors_delta_predecessor_low=move.anchors.low,
+                anchors_delta_predecessor_high=move.anchors.high,
+            )
+        )
+    return found
+
+
+def _figure(change: Change) -> str:
+    interval = "" if change.low is None or change.high is None else f" [{_signed(change.low)}, {_signed(change.high)}]"
+    return _signed(change.delta) + interval
+
+
+def _signed(value: float) -> str:
+    text = number(value, 2)
+    return f"+{text}" if round(value, 2) > 0 else text

@@ -1,0 +1,103 @@
+"""Which compared checkpoints a judge moved between: their replies are of two nights, and its anchors changed from one to another.
+
+The statistic is tasks/aggregate/drift/between.py; how it is told is flows/commands/printed/judge_moves.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from flows.nights.record import notes
+from flows.nights.series import anchor_scores_of
+from schemas.statuses.cells import ComparisonKind, ComparisonTest, Total
+from tasks.aggregate.drift.between import Change, moved
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A difference of two checkpoints, (model, checkpoint) each, as published: candidate less reference.
+
+    `se` and `df` are None where p is not that of their t test: of few prompts, and of looks.
+    """
+
+    rubric_id: str
+    judge_model: str
+    dimension: str
+    candidate: tuple[str, str]
+    reference: tuple[str, str]
+    delta: float
+    se: float | None
+    df: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeMove:
+    """A difference behind which a judge moved too. Nights are dates (ISO); `left`: the difference less what anchors changed."""
+
+    rubric_id: str
+    judge_model: str
+    dimension: str
+    candidate: tuple[str, str]
+    reference: tuple[str, str]
+    night: str
+    night_before: str
+    n_anchors: int
+    anchors: Change
+    left: Change
+
+
+def to_predecessors(comparisons: pl.DataFrame) -> list[Compared]:
+    """Of published comparisons those of means over categories with the checkpoint before."""
+    rows = comparisons.filter(
+        pl.col("comparison") == ComparisonKind.PREDECESSOR.value,
+        pl.col("category") == Total.MACRO.value,
+        pl.col("delta").is_not_null(),
+    )
+    return [
+        Compared(
+            row["rubric_id"], row["judge_model"], row["dimension"], (row["model_a"], row["checkpoint_a"]),
+            (row["model_b"], row["checkpoint_b"]), row["delta"], *error_of(row),
+        )
+        for row in rows.iter_rows(named=True)
+    ]  # fmt: skip
+
+
+def error_of(comparison: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The standard error and degrees of freedom of a published comparison, as Compared takes them."""
+    is_t = comparison["test"] == ComparisonTest.PAIRED_T and comparison.get("n_looks") is None
+    return (comparison["se"], comparison["df"]) if is_t else (None, None)
+
+
+def judge_moves(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
+    """Those of `compared` whose two nights' anchors differ by more than chance, in their order.
+
+    A checkpoint's night is the first that was noted about it. Nothing is said of one that was judged on none, nor where the two
+    nights asked no anchor in common.
+    """
+    nights: dict[tuple[str, str], str] = {}
+    publication_ids: dict[str, str] = {}
+    for day, note in notes(lake_root, benchmark).items():
+        publication_ids[day] = note.publication_id
+        for checkpoint in note.checkpoints.items():
+            nights.setdefault(checkpoint, day)
+    pairs = {(nights.get(one.candidate), nights.get(one.reference)) for one in compared}
+    apart = {(after, before) for after, before in pairs if after and before and after != before}
+    days = {day for pair in apart for day in pair}
+    if not days:
+        return []
+    scores = anchor_scores_of(lake_root, benchmark, {day: publication_ids[day] for day in sorted(days)})
+    changes = {
+        (after, before): moved(scores[before], scores[after]) for after, before in apart if {after, before} <= scores.keys()
+    }
+    found = []
+    for one in compared:
+        after, before = nights.get(one.candidate, ""), nights.get(one.reference, "")
+        change = changes.get((after, before), {}).get((one.rubric_id, one.judge_model, one.dimension))
+        if change is not None and change.is_sure:
+            named = (one.rubric_id, one.judge_model, one.dimension, one.candidate, one.reference)
+            left = change.left_of(one.delta, one.se, one.df)
+            found.append(JudgeMove(*named, after, before, change.n_anchors, change.change, left))
+    return found

@@ -1,0 +1,72 @@
+"""A judge that grew harder between two nights: table, gate and the night itself say so beside "worse", and what is left of it."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.flows.flow_support import Said
+from tests.flows.nights.night_world import MODEL, World, write_benchmark
+from tests.support.provider import Provider
+
+FIRST, HARDER_FROM = 3, 5  # checkpoints of these numbers have the same prompts
+TOLD = (
+    "The judge moved too: from the night of demo-painter/step-4 (2026-03-04) to that of demo-painter/step-5 (2026-03-05) the same"
+)
+
+
+@pytest.fixture
+def nights(salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> list[Said]:
+    """Three nights of pictures that are as good as each other; on the last the judge takes two points off."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    monkeypatch.setenv("COLUMNS", "400")
+    world, told = World(tmp_path), []
+    file = write_benchmark(tmp_path, provider.url, nightly="[statistics]\nmin_paired_prompts = 2")
+    for number in range(FIRST, HARDER_FROM + 1):
+        folder = tmp_path / "made" / MODEL / world.make(number)
+        noon = datetime(2026, 3, number, 12, tzinfo=UTC).timestamp()
+        os.utime(folder, (noon, noon))
+
+        def answer(texts: str, number: int = number) -> str:
+            score = 4 + hashlib.sha256(f"{number} {texts}".encode()).digest()[0] % 2
+            return f"Reasoning: plain.\nScore: {score - 2 * (number >= HARDER_FROM)}"
+
+        provider.answers = answer
+        told.append(salon("nightly", file, "--run-date", f"2026-03-0{number}"))
+        assert told[-1].code == 0, told[-1]
+        if number == FIRST:
+            assert salon("anchors", "freeze", file, "--n", "12").code == 0
+    return told
+
+
+def test_a_drop_that_is_the_judges_is_told_as_one(nights: list[Said], salon: Callable[..., Said], tmp_path: Path) -> None:
+    moved = [TOLD in one.out for one in nights]
+    assert moved == [False, False, True], [one.out for one in nights]
+    second, third = (
+        next(line.split()[1] for line in one.out.splitlines() if line.startswith("publication")) for one in nights[1:]
+    )
+    table = salon("table", "--publication", third).out
+    assert (TOLD in table, "step-5 is worse than step-4" in table) == (True, True), table
+    assert "step-5: the judge moved too, its anchors by -" in table
+    rows = json.loads(salon("table", "--publication", third, "--format", "json").out)
+    by_name = {row["checkpoint"]: row["anchors_delta_predecessor"] for row in rows}
+    assert (by_name["step-4"], by_name["step-5"] < -1) == (None, True)
+    as_csv = list(csv.DictReader(io.StringIO(salon("table", "--publication", third, "--format", "csv").out)))
+    highs = {row["checkpoint"]: row["anchors_delta_predecessor_high"] for row in as_csv}
+    assert (highs["step-4"], float(highs["step-5"]) < 0) == ("", True)
+
+    gated = salon("gate", third, "--alpha", "0.05")
+    assert (gated.code, TOLD in gated.out, gated.out.startswith("Regression: worse in 1 of 1")) == (1, True, True), gated
+    assert "Less that, demo-painter/step-5 differs by " in salon("gate", third, "--format", "markdown").out.replace("\\", "")
+    (told,) = json.loads(salon("gate", third, "--format", "json").out)["judge_moved"]
+    assert (told["night_before"], told["night"], told["n_anchors"]) == ("2026-03-04", "2026-03-05", 12)
+    assert told["left"]["low"] is None or told["left"]["low"] < 0 < told["left"]["high"]
+    (tmp_path / "lake" / "series" / "nights.parquet").unlink()  # what is kept there can be derived again
+    assert salon("gate", third, "--alpha", "0.05").out == gated.out
+    assert "The judge moved" not in salon("gate", second, "--alpha", "0.05").out
