@@ -11,6 +11,7 @@ import orjson
 import typer
 from rich.markup import escape
 
+from flows.commands.printed.alarms import print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.exam import print_exam
 from flows.commands.printed.judge_moves import marked, with_moves
@@ -90,7 +91,8 @@ def table(
             boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
     # of models, checkpoints and categories alone there is no board
     pairs = boards if (model, checkpoint, category) == (None, None, Total.MACRO) else []
-    rows = sorted_rows(marked(leaderboard_rows(cells, category=category, is_headline_only=False), moves), sort)
+    rows = marked(leaderboard_rows(cells, category=category, is_headline_only=False), moves)
+    rows = with_alarms(sorted_rows(rows, sort), found)
     if boards and not pairs and not rows:
         raise InputError(
             "there are no such means: what was compared in pairs has win rates, from which --model, --checkpoint and --category "
@@ -104,6 +106,7 @@ def table(
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
+    print_alarms(console, found)
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_exam(console, found.folder)
         if category == Total.MACRO:

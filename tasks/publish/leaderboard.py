@@ -91,6 +91,7 @@ class LeaderboardRow:
     anchors_delta_predecessor: float | None = None
     anchors_delta_predecessor_low: float | None = None
     anchors_delta_predecessor_high: float | None = None
+    drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
 
     @property
     def blind(self) -> str:

@@ -3,6 +3,7 @@
 Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -186,24 +187,48 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     alarms = sorted(
         (row for row in rows if row["is_alarm"]), key=lambda row: (row["run_date"], id(row) in is_telling), reverse=True
     )
-    drawn = [figure for mine in alarmed_first[:n_charted] for figure in [_figure(mine)] if figure is not None]
+    drawn = [*_drawings(alarmed_first, n_charted)]
     spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
     return Nights(drawn, [mine[-1] for mine in series], alarms[:N_ALARMS_SHOWN], len(alarms), spent)
 
 
-def _figure(series: list[Row]) -> Figure | None:
-    columns = ("estimate", "ewma", "limit_low", "limit_high", "is_alarm")
-    shown = [{"run_date": row["run_date"].isoformat()} | {name: row[name] for name in columns} for row in series]
+def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
+    """Each series, and below it its anchors' where no series before has shown them; `n_most` in all."""
+    shown: set[tuple[Any, ...]] = set()
+    for mine in series:
+        anchors = (*(mine[0][name] for name in ("rubric_id", "judge_model", "dimension", "category")), mine[-1]["anchor_set"])
+        for of, is_new in (("", True), ("anchor_", anchors not in shown)):
+            if n_most > 0 and is_new and (figure := _figure(mine, of)) is not None:
+                shown |= {anchors} if of else set()
+                n_most -= 1
+                yield figure
+
+
+def _figure(series: list[Row], of: str) -> Figure | None:
+    """The drawing of a series, or with `anchor_` of its anchors; None where there is nothing to draw."""
+    columns = {name: f"{of}{name}" for name in ("estimate", "ewma", "limit_low", "limit_high")}
+    shown = [
+        {"run_date": row["run_date"].isoformat(), "is_alarm": row["is_alarm"] and (not of or _is_out(row))}
+        | {name: row[column] for name, column in columns.items()}
+        for row in series
+    ]
     if not any(row["estimate"] is not None for row in shown):
         return None
     from tasks.publish.report.charts import nights as nights_chart
 
     first = series[0]
-    title = f"{first['model']}: {words(first['dimension'])} under {first['rubric_id']}"
+    who = "the frozen anchors" if of else first["model"]
+    title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}"
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
     if any(row["measured_by"] not in (first["judge_model"], None) for row in series):
         title += f", judged by {_judges(series)}"
     return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
+
+
+def _is_out(row: Row) -> bool:
+    """Whether the anchors are beyond their limits this night."""
+    mean, low, high = (row[f"anchor_{name}"] for name in ("ewma", "limit_low", "limit_high"))
+    return mean is not None and low is not None and not low <= mean <= high
 
 
 def _judges(series: list[Row]) -> str:

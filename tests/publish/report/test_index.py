@@ -142,6 +142,22 @@ def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publis
         assert text in page, text
 
 
+def test_the_anchors_are_drawn_once_and_stand_in_the_table(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    moved = {"anchor_set": "a" * 64, "anchor_limit_low": 4.9, "anchor_limit_high": 5.1, "anchor_estimate": 4.125}
+    rows = [
+        drift_row(index, model=model, is_alarm=index == 8, anchor_ewma=4.375 if index == 8 else 5.0, **moved)
+        for model in ("north", "south")
+        for index in range(9)
+    ]
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame(rows))
+    page = write_index(tmp_path).read_text()
+    drawn = re.findall(r"<figcaption[^>]*>([^<]*)<", page)
+    assert [name.partition(":")[0] for name in drawn] == ["north", "the frozen anchors", "south"], drawn
+    for text in (">4.12 <", "weighted 4.38", ">4.90 to 5.10<"):
+        assert text in page, text
+
+
 def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     home = tmp_path / "publish" / "v1" / "nightly" / "agreement"

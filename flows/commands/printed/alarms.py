@@ -1,0 +1,43 @@
+"""A night's alarms in the terminal: which series are beyond their limits, on what it is blamed, since when. They are drift's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.text import Text
+
+from flows.nights.drift import alarms_of
+from flows.observability.terminal import Console, one_line
+from schemas.statuses.nights import DriftVerdict
+from tasks.publish.leaderboard import LeaderboardRow
+from tasks.publish.reading import Publication
+from tasks.publish.standings.wording import number
+
+_N_SHOWN = 5
+
+
+def print_alarms(console: Console, publication: Publication) -> None:
+    """A line for each alarm of the publication's night, and where the series are drawn; nothing without any."""
+    found = alarms_of(publication)
+    for row in found[:_N_SHOWN]:
+        console.print(Text(one_line(f"alarm       {_said(row)}"), style="red"))
+    if found:
+        more = f"and {len(found) - _N_SHOWN} more; " if len(found) > _N_SHOWN else ""
+        console.print(f"            {more}the nights are drawn on the index: salon open --index", style="dim")
+
+
+def with_alarms(rows: Sequence[LeaderboardRow], publication: Publication) -> list[LeaderboardRow]:
+    """The rows, those of a series with an alarm this night with its verdict."""
+    names = ("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint")
+    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in alarms_of(publication)}
+    return [replace(row, drift_alarm=verdicts.get(tuple(getattr(row, name) for name in names))) for row in rows]
+
+
+def _said(row: dict[str, Any]) -> str:
+    why = f" ({row['reason'].replace('_', ' ')})" if row["verdict"] == DriftVerdict.UNKNOWN and row["reason"] else ""
+    since = "" if row["changed_on"] is None else f", since {row['changed_on']}, shift {_signed(row['shift'])}"
+    return f"{row['model']}, {row['rubric_id']}/{row['dimension']}, judged by {row['judge_model']}: {row['verdict']}{why}{since}"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{number(value, 2)}"
