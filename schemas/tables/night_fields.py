@@ -54,7 +54,7 @@ VERDICT = Field("verdict", pa.string(), "What changed.", values=DriftVerdict)
 CHANGED_ON = Field(
     "changed_on",
     pa.date32(),
-    "Most likely first night of the change (of the anchors where the verdict is judge).",
+    "Most likely first night of the change: of the anchors where the verdict is judge, of model less anchors where it is model.",
     is_nullable=True,
 )
 SHIFT = number("shift", "Mean since changed_on less the mean before it.")

@@ -59,7 +59,7 @@ def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Colle
     rows = _sorted(nights)
     found = with_charts(rows, n_baseline)
     limited = _with_limits(with_alpha(found, headline))
-    judged = verdicts(limited.with_columns(unseen=_unseen()))
+    judged = verdicts(limited.with_columns(unseen=_unseen(), has_returned=_has_returned()))
     dated = _with_dates(judged, n_baseline)
     return pl.DataFrame(conform(dated.sort(DRIFT.key), DRIFT))
 
@@ -129,14 +129,31 @@ def _unseen() -> pl.Expr:
     )
 
 
+_APART = pl.col("estimate") - pl.col("anchor_estimate")
+_RETURNED, _FAR = 1, 3  # standard deviations between nights
+
+
+def _has_returned() -> pl.Expr:
+    """Whether the anchors are back where they were, and the model is not: that their average is still off is of nights before."""
+    is_back = (pl.col("anchor_estimate") - pl.col("anchor_mean")).abs() <= _RETURNED * pl.col("anchor_sd")
+    is_apart = (_APART - pl.col("apart_mean")).abs() > _FAR * pl.col("apart_sd")
+    return (is_back & is_apart).fill_null(value=False)
+
+
 def _with_dates(rows: pl.DataFrame, n_baseline: int) -> pl.DataFrame:
-    """When what is blamed changed, and by how much, as far as the nights up to the alarm tell."""
+    """When what is blamed changed, and by how much, as far as the nights up to the alarm tell.
+
+    A model's change is dated on model less anchors: what the judge did before is no part of it.
+    """
     types = _KEY_TYPES | {"changed_on": pl.Date(), "shift": pl.Float64(), "shift_se": pl.Float64()}
-    by_judge = pl.col("verdict") == DriftVerdict.JUDGE.value
-    own = _dates(rows.filter("is_seen"), SERIES, "estimate", "baseline_sd", n_baseline, blamed=~by_judge)
+    by_judge, by_model = (pl.col("verdict") == verdict.value for verdict in (DriftVerdict.JUDGE, DriftVerdict.MODEL))
+    seen = rows.filter("is_seen")
+    own = _dates(seen, SERIES, "estimate", "baseline_sd", n_baseline, blamed=~by_judge & ~by_model)
+    both = seen.filter(pl.col("anchor_estimate").is_not_null()).with_columns(apart=_APART)
+    apart = _dates(both, [*SERIES, "anchor_set"], "apart", "apart_sd", n_baseline, blamed=by_model)
     asked = rows.filter(pl.col("anchor_estimate").is_not_null()).sort("run_date", "model")
     theirs = _dates(asked, ANCHORS, "anchor_estimate", "anchor_sd", n_baseline, blamed=by_judge)
-    return rows.join(pl.DataFrame(own + theirs, schema=types), on=NIGHTS.key, how="left", maintain_order="left")
+    return rows.join(pl.DataFrame(own + apart + theirs, schema=types), on=NIGHTS.key, how="left", maintain_order="left")
 
 
 def _dates(
@@ -164,8 +181,9 @@ ATTRIBUTION_ALPHA = 0.01
 def verdicts(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with `is_alarm`, `verdict` and `reason`.
 
-    Needed: `is_out` and `is_anchor_out` (null where there are no limits), `anchor_p`, `difference_p`, `anchor_estimate`, and
-    `unseen`: why the model's series has no observation or no limits this night, null where it has both.
+    Needed: `is_out` and `is_anchor_out` (null where there are no limits), `anchor_p`, `difference_p`, `anchor_estimate`,
+    `has_returned`: whether the anchors are back and the model is not, and `unseen`: why the model's series has no observation
+    or no limits this night, null where it has both.
     """
     alarm = pl.col("is_out").fill_null(value=False) | pl.col("is_anchor_out").fill_null(value=False)
     blamed = rows.with_columns(is_alarm=alarm, verdict=pl.when(alarm).then(_blame()).otherwise(_calm()))
@@ -174,7 +192,7 @@ def verdicts(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _blame() -> pl.Expr:
     """Who is blamed for an alarm. Anchors alone beyond their limits is a judge, unless the model moved the other way."""
-    anchors_moved = pl.col("anchor_p") < ATTRIBUTION_ALPHA
+    anchors_moved = (pl.col("anchor_p") < ATTRIBUTION_ALPHA) & ~pl.col("has_returned")
     moved_apart = pl.col("difference_p") < ATTRIBUTION_ALPHA
     only_anchors = ~pl.col("is_out").fill_null(value=False)
     return (
