@@ -119,4 +119,5 @@ def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:
         coverage = "" if row.coverage is None else rf"{100 * row.coverage:.1f}\,\%"
         shown = (row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts)
         cells = [escape_latex(value) for value in shown]
-        yield rf"{{}}{' & '.join([*cells, coverage])} \\"
+        unequal = ", fails unequally" if row.has_unequal_failures else ""
+        yield rf"{{}}{' & '.join([*cells, coverage + unequal])} \\"

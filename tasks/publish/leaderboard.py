@@ -42,6 +42,9 @@ without a verdict is counted and never a tie. `salon explain PAIR` shows what a 
 """
 
 
+UNEQUAL = "fails unequally: more often than another, or where the other's scores are low"
+
+
 @dataclass(frozen=True, slots=True)
 class LeaderboardRow:
     """One line of the leaderboard: a cell and its standing. `rank`, `score`, `predecessor` and `why` are texts for reading."""
@@ -91,6 +94,7 @@ class LeaderboardRow:
     anchors_delta_predecessor: float | None = None
     anchors_delta_predecessor_low: float | None = None
     anchors_delta_predecessor_high: float | None = None
+    has_unequal_failures: bool | None = None  # it fails more often than another, or where the other's scores are low
     drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
 
     @property
@@ -143,7 +147,8 @@ def format_estimate(estimate: float | None, ci_low: float | None, ci_high: float
 
 def _row(cell: dict[str, object]) -> LeaderboardRow:
     names = {field.name for field in fields(LeaderboardRow)}
-    texts = {"rank": rank(cell), "score": _score(cell), "predecessor": difference(cell, "predecessor"), "why": why(cell)}
+    told = "; ".join(part for part in (why(cell), UNEQUAL if cell.get("has_unequal_failures") else "") if part)
+    texts = {"rank": rank(cell), "score": _score(cell), "predecessor": difference(cell, "predecessor"), "why": told}
     return LeaderboardRow(**{name: value for name, value in cell.items() if name in names} | texts)  # type: ignore[arg-type]
 
 
