@@ -19,6 +19,7 @@ from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.nights.judge_between import Compared, error_of, judge_moves
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
+from schemas.metrics import TOTALS
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
@@ -91,7 +92,8 @@ def gate(
     pairs = _pairs(contestants(standings), baseline, candidate or [])
     ruled = rulings(comparisons, standings.filter(pl.col("judge_model").is_in(judges)), pairs, alpha)
     moves = judge_moves(lake_root, found.benchmark, _compared(ruled, comparisons))
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves)
+    n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left)
     outcome = summary(ruled)
     if form is GateFormat.JSON:
         said: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """A rubric's means by category as one table: a row for each checkpoint, a column for each category. Rankings are tables.py."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 from rich.table import Table
@@ -42,23 +43,34 @@ _N_WORSE = 5
 
 
 def print_worse(console: Console, comparisons: pl.DataFrame) -> None:
-    """The single categories in which a checkpoint is worse than the one before, at the corrected level; nothing without any."""
-    worse = comparisons.filter(
-        pl.col("comparison") == ComparisonKind.PREDECESSOR.value,
-        pl.col("verdict") == ComparisonVerdict.LOWER.value,
-        pl.col("family").str.starts_with("categories"),
-        ~pl.col("category").is_in(TOTALS),
+    """The single categories in which a checkpoint is worse than the one before, at the corrected level.
+
+    Without any the clearest fall by its uncorrected interval, as what it is: one of many that were looked at.
+    """
+    looked_at = comparisons.filter(
+        pl.col("comparison") == ComparisonKind.PREDECESSOR.value, pl.col("delta").is_not_null(), ~pl.col("category").is_in(TOTALS)
+    )
+    worse = looked_at.filter(
+        pl.col("verdict") == ComparisonVerdict.LOWER.value, pl.col("family").str.starts_with("categories")
     ).sort("p_adjusted", "rubric_id", "judge_model", "category")
-    if worse.is_empty():
-        return
-    named = [
-        f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']} "
-        f"{number(row['delta'], 2)})"
-        for row in worse.head(_N_WORSE).iter_rows(named=True)
-    ]
-    more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
-    said = f"worse than the one before in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
-    console.print(Text(one_line(said), style="red"))
+    falls = looked_at.filter(pl.col("ci_high") < 0, ~pl.col("is_primary")).sort("p", "delta")
+    if not worse.is_empty():
+        named = [f"{_fall(row)} {number(row['delta'], 2)})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
+        more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
+        said = f"worse than the one before in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
+        console.print(Text(one_line(said), style="red"))
+    elif not falls.is_empty():
+        row = falls.row(0, named=True)
+        interval = f"{number(row['delta'], 2)} [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
+        said = (
+            f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (look, do not conclude): "
+            f"{_fall(row)} {interval}); --category NAME shows one"
+        )
+        console.print(Text(one_line(said), style="yellow"))
+
+
+def _fall(row: Mapping[str, Any]) -> str:
+    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
 
 
 def _blocks(categories: list[str], width: int) -> list[list[str]]:

@@ -14,7 +14,8 @@ from tasks.publish.reading import Publication
 class Told:
     """A publication's rulings, and what there is to know about them. `judges`: those looked at alone, empty where all are.
 
-    `blind`: what judges are blind to, as their exam found: rubric_id, judge_model, dimension, blind_to.
+    `n_categories`: single ones that were compared, and are not ruled on. `blind`: what judges are blind to,
+    as their exam found: rubric_id, judge_model, dimension, blind_to.
     """
 
     found: Publication
@@ -24,6 +25,7 @@ class Told:
     blind: Sequence[Mapping[str, Any]]
     judges: Sequence[str]
     moves: Sequence[JudgeMove]
+    n_categories: int
 
     @property
     def outcome(self) -> str:
@@ -57,6 +59,11 @@ class Told:
             + (
                 f" {n_needed} shared prompts are the fewest of which a difference can be ruled at that level."
                 if any(ruling.reason == TOO_FEW for ruling in self.ruled)
+                else ""
+            )
+            + (
+                f" Single categories, {self.n_categories} of them, are not looked at: `salon table` names the clearest fall."
+                if self.n_categories
                 else ""
             )
             + "".join(

@@ -3,6 +3,7 @@
 The rows are made in tasks/aggregate/standings.py; terminal, page, Markdown and LaTeX say what these functions say.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, Com
 
 Row = Mapping[str, Any]
 DASH = "–"
+_ALPHA = 0.05  # of a family's comparisons together
 EXPLORATORY = ", exploratory"
 """Behind a verdict that is corrected among its own kind alone: many such are looked at, and some are false."""
 VERDICT_WORDS = {
@@ -60,7 +62,21 @@ def difference(row: Row, other: str, n_digits: int = 2) -> str:
     """The difference to `other` ("predecessor" or "baseline"), such as "+0.42 [0.10, 0.74] better"; empty where none was made."""
     if row[f"delta_{other}"] is None:
         return ""
+    if _cannot_be_shown(row, other):
+        among = f"{row['n_family']} comparisons" if row.get("n_family") else "the comparisons of its family"
+        return f"{delta(row, other, n_digits)}: {row[f'n_prompts_{other}']} prompts cannot show a difference among {among}"
     return f"{delta(row, other, n_digits)} {verdict_word(row, other)}".rstrip()
+
+
+def _cannot_be_shown(row: Row, other: str) -> bool:
+    """Whether no difference of so few prompts, however large, is one at the corrected level: the interval is the whole scale."""
+    low, high, n_prompts = row[f"delta_{other}_low"], row[f"delta_{other}_high"], row.get(f"n_prompts_{other}")
+    least, most = row.get("scale_low"), row.get("scale_high")
+    if low is None or high is None or n_prompts is None or least is None or most is None:
+        return False
+    if low > least - most or high < most - least:
+        return False
+    return bool(2.0 ** (1 - n_prompts) * (row.get("n_family") or math.inf) > _ALPHA)  # the least p of all signs alike
 
 
 def verdict_word(row: Row, other: str) -> str:
@@ -78,8 +94,10 @@ def is_exploratory(row: Row) -> bool:
 
 
 def delta(row: Row, other: str, n_digits: int = 2) -> str:
-    """The difference to `other` and its interval, such as "+0.42 [0.10, 0.74]"."""
+    """The difference to `other` and its interval, such as "+0.42 [0.10, 0.74]"; one that is the whole scale is none."""
     value, low, high = (row[f"delta_{other}{end}"] for end in ("", "_low", "_high"))
+    if _cannot_be_shown(row, other):
+        return _signed(value, n_digits)
     return _signed(value, n_digits) + ("" if low is None else f" [{_signed(low, n_digits)}, {_signed(high, n_digits)}]")
 
 

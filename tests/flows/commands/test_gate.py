@@ -69,6 +69,8 @@ def published(tmp_path: Path) -> Path:
     compared = [
         comparison("step-2", "step-1", 0.01, 0.9), comparison("step-3", "step-2", -1.2, 1e-7),
         comparison("step-3", "step-1", None, None, reason="judge_differs"),
+        comparison("step-3", "step-2", -3.0, 1e-9, category="colors"),
+        comparison("step-3", "step-2", -2.0, 0.1, category="__micro__"),
     ]  # fmt: skip
     tables = tables_of([cell("pa|nter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
     tables[COMPARISONS] = rows_of(COMPARISONS, compared)
@@ -91,6 +93,7 @@ def published(tmp_path: Path) -> Path:
         (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
         (("ffff", "--alpha", "1e-9"), 0, "two-sided at 1e-09"),
         (("--allow-unknown", "--alpha", "1e-9"), 0, "In small, score, eye is blind to mirrored.\n"),
+        (("--allow-unknown",), 1, "Single categories, 1 of them, are not looked at: `salon table` names the clearest fall."),
         (("--baseline", "nobody"), 2, "'nobody' is nobody in this publication; there are: pa|nter/step-1, "),
         (("--candidate", "pa|nter/step-1"), 2, "no candidate has one before it"),
         (("--candidate", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 2, "pa|nter/step-1 has none before it"),
@@ -98,7 +101,8 @@ def published(tmp_path: Path) -> Path:
         (("abcd",), 2, "abcd"),
     ],
     ids=[
-        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "blind", "nobody", "the first", "one of two",
+        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "blind", "categories",
+        "nobody", "the first", "one of two",
         "alpha", "id",
     ],
 )  # fmt: skip

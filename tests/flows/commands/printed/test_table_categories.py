@@ -92,6 +92,37 @@ def test_the_categories_that_got_worse_are_named_below_the_table(
     assert "worse than the one before" not in salon("table", "--rubric", "small").out
 
 
+def falling(category: str, p: float, high: float, **changes: Any) -> dict[str, Any]:
+    """step-2 against step-1 in a category in which nothing is sure."""
+    return compared(category, "open", delta=-2.0, ci_low=-3.5, ci_high=high, p=p, p_adjusted=1.0, **changes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ([falling("colors", 0.04, -0.1), falling(WORSE, 0.01, -0.5)], WORSE),
+        ([falling("colors", 0.2, 0.5), falling(WORSE, 0.04, -0.1, family="aspects | small | eye")], WORSE),
+        ([falling("colors", 0.2, 0.5), falling(WORSE, 0.3, 0.9)], None),
+        ([falling("colors", 0.04, -0.1, comparison="baseline"), falling(TOTAL, 0.01, -0.1)], None),
+    ],
+    ids=["the clearest of two", "an aspect", "none clear", "neither the one before nor a category"],
+)
+def test_the_clearest_fall_is_named_as_one_of_many(
+    tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any, rows: list[dict[str, Any]], named: str | None
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    tables = tables_of([cell("north", 5.0, category=name, cell_id=cell_id(name, 2)) for name in (TOTAL, WORSE, "colors")])
+    filled = table_of(COMPARISONS, [filled_row(COMPARISONS, **row) for row in rows])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables | {COMPARISONS: filled}, {}))
+    said = salon("table").out
+    high = next((row["ci_high"] for row in rows if row["category"] == named), None)
+    line = (
+        "the clearest fall of 2 comparisons of single categories, not corrected (look, do not conclude): "
+        f"{named} (small, eye, score: step-2 -2.00 [-3.50, {high}0]); --category NAME shows one\n"
+    )
+    assert ("the clearest fall" in said, line in said) == (named is not None,) * 2, said
+
+
 def test_a_total_is_what_its_standing_says(lake: Path, salon: Callable[..., Said]) -> None:
     rows = json.loads(salon("table", "--format", "json").out)
     assert {(row["rank"], row["delta_predecessor"]) for row in rows} == {("1–2", None)}
