@@ -7,6 +7,7 @@
   const { prompts, shots } = JSON.parse(list.dataset.index);
   const offered = (name) => [...form.elements[name].options].map((option) => option.value); // a browser may change odd characters
   const [rubrics, contestants, categories] = ["rubric", "a", "category"].map(offered);
+  const judges = "judge" in form.elements ? offered("judge") : [undefined]; // no choice of one
   const PAGE = 12;
   let rows = [];
   let shown = 0;
@@ -38,18 +39,18 @@
 
   const choose = () => {
     const chosen = Object.fromEntries(new FormData(form));
-    const rubric = rubrics.indexOf(chosen.rubric);
+    const scored = rubrics.indexOf(chosen.rubric) * judges.length + judges.indexOf(chosen.judge);
     const sides = [contestants.indexOf(chosen.a), contestants.indexOf(chosen.b)];
     const found = new Map();
     for (const shot of shots) {
       const [prompt, contestant, , scores] = shot;
       const side = sides.indexOf(contestant);
       const [text, category] = prompts[prompt];
-      if (side < 0 || scores[rubric] === "" || (chosen.category && categories[category] !== chosen.category)) continue;
+      if (side < 0 || scores[scored] === "" || (chosen.category && categories[category] !== chosen.category)) continue;
       if (chosen.text && !text.toLowerCase().includes(chosen.text.toLowerCase())) continue;
       const row = found.get(prompt) ?? { prompt, shots: [[], []], scores: [[], []] };
       row.shots[side].push(shot);
-      if (scores[rubric] !== null) row.scores[side].push(scores[rubric]);
+      if (scores[scored] !== null) row.scores[side].push(scores[scored]);
       found.set(prompt, row);
     }
     rows = [...found.values()].filter((row) => row.shots[0].length && row.shots[1].length);
@@ -61,20 +62,20 @@
     rows = rows.filter((row) => row.difference !== null).sort(ORDERS[chosen.sort] ?? ORDERS.worse);
     const n = rows.length;
     rows = rows.concat(chosen.sort === "prompt" ? without : []);
-    form.elements.n.value = sides[0] === sides[1] ? "choose two" : `${n} shared prompts${without.length ? `, ${without.length} more without a score of both` : ""}`;
+    form.elements.n.value = sides[0] === sides[1] ? "choose two" : `${n} shared prompt${n === 1 ? "" : "s"}${without.length ? `, ${without.length} more without a score of both` : ""}`;
     shown = 0;
     list.replaceChildren();
-    show(rubric, [chosen.a, chosen.b]);
+    show(scored, [chosen.a, chosen.b]);
   };
 
-  const side = (row, index, name, rubric) => {
+  const side = (row, index, name, scored) => {
     const page = prompts[row.prompt][2];
     const pictures = row.shots[index].map(([, , anchor, scores, place]) => {
-      const label = `${name}, score ${number(scores[rubric])}`;
+      const label = `${name}, score ${number(scores[scored])}`;
       const button = make("button", { type: "button", className: "enlarge", title: "Enlarge" },
         place.length ? picture(place, label) : make("span", { className: "quiet", textContent: "no picture" }));
       button.addEventListener("click", () => button.classList.toggle("large"));
-      return make("figure", {}, button, make("figcaption", {}, make("b", { textContent: number(scores[rubric]) }), " ",
+      return make("figure", {}, button, make("figcaption", {}, make("b", { textContent: number(scores[scored]) }), " ",
         make("a", { href: `${page}#${anchor}`, textContent: "words" })));
     });
     return make("div", { className: "side" },
@@ -82,17 +83,17 @@
       make("div", { className: "row" }, ...pictures));
   };
 
-  const show = (rubric, names) => {
+  const show = (scored, names) => {
     for (const row of rows.slice(shown, shown + PAGE)) {
       const [text, , page, anchor] = prompts[row.prompt];
       list.append(make("li", {},
         make("h3", {}, make("span", { className: `delta ${row.difference > 0 ? "up" : row.difference < 0 ? "down" : "level"}`, textContent: number(row.difference, true) }),
           " ", make("a", { href: `${page}#${anchor}`, textContent: text || "without a text" })),
-        make("div", { className: "sides" }, side(row, 0, names[0], rubric), side(row, 1, names[1], rubric))));
+        make("div", { className: "sides" }, side(row, 0, names[0], scored), side(row, 1, names[1], scored))));
     }
     shown = Math.min(rows.length, shown + PAGE);
     more.hidden = shown >= rows.length;
-    more.onclick = () => show(rubric, names);
+    more.onclick = () => show(scored, names);
   };
 
   const read = () => {

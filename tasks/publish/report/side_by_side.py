@@ -39,7 +39,7 @@ class Prompt:
 
 
 class Index:
-    """What the start page knows: of each prompt its page, of each sample its picture's place and its score by rubric."""
+    """What the start page knows: of each prompt its page, of each sample its picture's place, its score by rubric and judge."""
 
     def __init__(self, contestants: Sequence[tuple[str, str]], cells: pl.DataFrame) -> None:
         is_one_model = len({model for model, _ in contestants}) == 1
@@ -48,6 +48,8 @@ class Index:
         by_rubric = cells.select("rubric_id", "dimension").unique().group_by("rubric_id").agg("dimension").sort("rubric_id")
         self.leading = {one: {key for key in keys if is_headline(key, keys)} for one, keys in by_rubric.iter_rows()}
         self.rubrics = list(self.leading)
+        self.judges = sorted(cells["judge_model"].unique())
+        self._scored_by = [(rubric, judge) for rubric in self.rubrics for judge in self.judges]
         self.prompts: list[tuple[str, str | None, str, str]] = []
         self.shots: list[list[object]] = []
 
@@ -57,14 +59,20 @@ class Index:
             for contestant, shots in prompt.columns:
                 for shot in shots:
                     place = [] if shot.shown is None else list(astuple(shot.shown))
-                    scores = [self._level(rubric, shot.asks[rubric]) if rubric in shot.asks else "" for rubric in self.rubrics]
+                    scores = [self._level(rubric, judge, shot.asks.get(rubric, ())) for rubric, judge in self._scored_by]
                     self.shots.append([len(self.prompts), self._number[contestant], shot.anchor, scores, place])
             self.prompts.append((cut(prompt.text, 200), prompt.category, page, prompt.anchor))
 
-    def _level(self, rubric_id: str, asks: Iterable[Ask]) -> float | None:
-        """The mean of a sample's scores that count, in the rubric's leading dimensions; None where it has none."""
+    def _level(self, rubric_id: str, judge: str, asks: Iterable[Ask]) -> float | str | None:
+        """A sample's mean over one judge's repeats, of the scores that count in the rubric's leading dimensions.
+
+        None where it has none, and empty where the judge was not asked: judges are never mixed in one mean.
+        """
+        mine = [ask for ask in asks if ask.judge_model == judge]
+        if not mine:
+            return ""
         leading = self.leading[rubric_id]
-        found = [one.score for ask in asks for one in ask.scores if one.dimension in leading and one.status == ScoreStatus.SCORED]
+        found = [one.score for ask in mine for one in ask.scores if one.dimension in leading and one.status == ScoreStatus.SCORED]
         scores = [score for score in found if score is not None]
         return round(sum(scores) / len(scores), 4) if scores else None
 

@@ -66,7 +66,8 @@ def pages(tmp_path_factory, small, hostile, large, made_in, publish_one) -> dict
     judged = made_in(folder / "judged", judges=[f"judge-{n:02}-2025-04-14" for n in range(10)], became=refused)
     for name, made in {"small": small, "hostile": hostile, "large": large, "judged": judged}.items():
         (folder / f"{name}.html").write_bytes(made.kept_page())
-    for name, made in {"small": small, "hostile": hostile}.items():
+    apart = made_in(folder / "apart", judges=["eye", "ear"], became=lambda at: float(1 + 8 * (at.made == at.judge)))
+    for name, made in {"small": small, "hostile": hostile, "apart": apart}.items():
         (folder / f"beside-{name}").mkdir()
         made.beside(folder / f"beside-{name}")
     lake = folder / "lake"
@@ -263,12 +264,23 @@ def test_two_checkpoints_stand_side_by_side_by_their_difference_and_the_address_
     sent = page.evaluate("location.hash")
     again, _ = opened("compare-small", sent)
     assert again.locator("#pairs li").count() == page.locator("#pairs li").count() == 1
-    assert again.locator("#pair output").inner_text() == "1 shared prompts"
+    assert again.locator("#pair output").inner_text() == "1 shared prompt"
     assert again.evaluate("Object.fromEntries(new FormData(document.getElementById('pair')))")["sort"] == "worse"
     picture = again.locator("button.enlarge svg").first
     before = picture.bounding_box()["width"]
     again.locator("button.enlarge").first.click()
     assert picture.bounding_box()["width"] > 2 * before
+    assert heard == []
+
+
+def test_two_checkpoints_are_held_against_each_other_by_the_chosen_judge_alone(opened):
+    """The one judge likes the first alone, the other the second: by both together they would be equal."""
+    page, heard = opened("compare-apart", "#a=north+%2F+step-900&b=north+%2F+step-1000")
+    assert set(differences(page)) == {-8.0}
+    page.select_option("#pair [name=judge]", "eye")
+    assert set(differences(page)) == {8.0}
+    again, _ = opened("compare-apart", page.evaluate("location.hash"))
+    assert set(differences(again)) == {8.0}
     assert heard == []
 
 

@@ -2,6 +2,7 @@
 
 import html
 import io
+import json
 import re
 from dataclasses import replace
 
@@ -59,6 +60,26 @@ def test_a_card_says_each_score_and_the_judge_s_words(small):
     shown = re.findall(r'<span class="quiet">(overall score|accuracy)</span> <b>([0-9.]+)</b>', found)
     assert sorted(float(number) for _, number in shown) == sorted(scores["score"].to_list())
     assert found.count("It shows cube 3.") == 3
+
+
+@pytest.mark.parametrize(
+    ("became", "expected"),
+    [
+        pytest.param(lambda at: [2.0, 8.0][at.judge] + at.repeat, [8.5, 2.5], id="each over its repeats"),
+        pytest.param(lambda at: "refusal" if at.judge else 4.0, [None, 4.0], id="without a score of one"),
+    ],
+)
+def test_a_sample_has_a_mean_for_each_judge_and_none_across_them(made_of, became, expected):
+    """Judges stand in order of their names; asked twice, none weighs more than the other."""
+    made = made_of(n_prompts=2, judges=["eye", "ear"], n_repeats=2, became=became)
+    start = texts(pages_of(made))[START]
+    assert '<select name="judge"><option>ear</option><option>eye</option></select>' in start
+    (index,) = re.findall(r'data-index="([^"]+)"', start)
+    assert [scores for _, _, _, scores, _ in json.loads(html.unescape(index))["shots"]] == [expected] * 12
+
+
+def test_of_one_judge_there_is_no_choice_of_judge(small):
+    assert 'name="judge"' not in texts(pages_of(small))[START]
 
 
 def test_each_picture_stands_where_the_page_says(made_of):
