@@ -4,7 +4,7 @@ import pytest
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import answers
-from tasks.publish.standings.wording import difference, namer, rank, weights, why
+from tasks.publish.standings.wording import difference, namer, rank, tells_best, weights, why
 
 BETTER = {
     "verdict_predecessor": "higher",
@@ -49,9 +49,11 @@ def test_a_difference_outside_the_primary_family_says_so():
 
 
 def test_what_cannot_be_told_is_not_told():
-    rows = [row("3", (1, 3), predecessor="2", **OPEN), row("2", (1, 3)), row("1", (1, 3), n_failed=2)]
+    rows = [
+        row("3", (1, 3), predecessor="2", **OPEN), row("2", (1, 3), estimate=3.3), row("1", (1, 3), estimate=3.5, n_failed=2)
+    ]  # fmt: skip
     assert answers(rows) == [
-        "40 prompts cannot tell which of 3, 2 and 1 is best.",
+        "40 prompts cannot tell which of 1, 3 and 2 is best.",
         "These prompts cannot tell 3 from 2: +0.10 [-0.20, +0.40] on 40 prompts (at 95 % for all 9 comparisons together).",
         "2 of 300 scores are missing.",
     ]
@@ -59,8 +61,18 @@ def test_what_cannot_be_told_is_not_told():
 
 def test_where_no_prompt_has_a_score_of_all_the_comparisons_two_by_two_are_named():
     rows = [row("3", (1, 2), n_shared_prompts=0), row("2", (1, 2), n_shared_prompts=0), row("1", (3, 3), n_shared_prompts=0)]
-    assert answers(rows)[0] == "3 and 2 may each be the best of 3, compared two by two: no prompt has a score of all 3."
-    assert answers(rows[:2])[0] == "These prompts cannot tell which of 3 and 2 is best."
+    assert answers(rows)[0] == "2 and 3 may each be the best of 3, compared two by two: no prompt has a score of all 3."
+    assert answers(rows[:2])[0] == "These prompts cannot tell which of 2 and 3 is best."
+
+
+def test_of_many_that_may_be_the_best_those_on_top_of_the_table_are_named():
+    """By rank range, then by mean; whoever asked in the order of the names would name 1, 2 and 3."""
+    ranks = {"1": (1, 6), "2": (1, 6), "3": (1, 6), "10": (1, 3), "9": (1, 4), "5": (1, 4), "4": (2, 6)}
+    rows = [row(name, ranks[name], estimate=5.0 - int(name) / 10, n_ranked=7) for name in sorted(ranks)]
+    assert answers(rows)[0] == "10, 5, 9 and 3 more may each be the best of 7, on 40 shared prompts."
+    assert tells_best(rows)
+    assert not tells_best([one for one in rows if one["checkpoint"] != "4"])
+    assert not tells_best([row("1", None)])
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,11 @@ def _of_page(by_cell, page):
             yield f"{cell}: {change[1]}, {change[2]} on the page, {verdict} in standings"
         if (change is None) != (row["delta_predecessor"] is None):
             yield f"{cell}: a change on the page or in standings alone"
-    may_be_best = {cell for cell, row in by_cell.items() if row["is_headline"] and row["rank_low"] == 1}
-    may_be_best = {cell for cell in may_be_best if by_cell[cell]["rank_high"] < by_cell[cell]["n_ranked"]}
-    if set(_FIRST.findall(page)) != {cell for cell in may_be_best if by_cell[cell]["category"] == "__macro__"}:
+    totals = [row for row in by_cell.values() if row["is_headline"] and row["category"] == "__macro__"]
+    told = {_ranking(row) for row in totals if (row["rank_low"] or 0) > 1}  # of the others nobody knows who is not the best
+    if set(_FIRST.findall(page)) != {row["cell_id"] for row in totals if row["rank_low"] == 1 and _ranking(row) in told}:
         yield "blue figures are not those that may be the best"
+
+
+def _ranking(row):
+    return row["rubric_id"], row["judge_model"], row["dimension"]

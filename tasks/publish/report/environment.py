@@ -23,7 +23,7 @@ from tasks.publish.exports import without_bidi
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
-from tasks.publish.standings.wording import made_by, rank, verdict_word, weights
+from tasks.publish.standings.wording import made_by, rank, tells_best, verdict_word, weights
 
 _HERE = Path(__file__).parent
 
@@ -78,6 +78,7 @@ def _environment() -> Environment:
     names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
     environment.filters |= {name: getattr(formats, name) for name in names}
     environment.filters["level"] = without_bidi  # of names inside a sentence: what they turn round would be the sentence
+    environment.filters["tells_best"] = tells_best
     used = (rank, verdict_word, weights, key_of, as_key, asks_of)
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {

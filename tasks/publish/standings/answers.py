@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
-from tasks.publish.standings.wording import VERDICT_WORDS, Row, delta, namer, no_rank, why_not_compared
+from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, delta, namer, no_rank, why_not_compared
 
 _N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
 
@@ -28,9 +28,9 @@ def answers(rows: Sequence[Row]) -> list[str]:
 
 
 def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
-    """Which may be the best of each ranking: those that no other is above."""
+    """Which may be the best of each ranking: those that no other is above, in the table's order."""
     rankings: dict[tuple[str, str], list[Row]] = {}
-    for row in ranked:
+    for row in sorted(ranked, key=best_first):
         rankings.setdefault((row["dimension"], row["category"]), []).append(row)
     firsts = {key: [name(row) for row in mine if row["rank_low"] == 1] for key, mine in rankings.items()}
     if len(rankings) == 1:

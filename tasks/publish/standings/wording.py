@@ -50,6 +50,11 @@ def best_first(row: Row) -> tuple[object, ...]:
     return *ranked, row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
+def tells_best(rows: Sequence[Row]) -> bool:
+    """Whether some of a ranking are certainly not its best: only then are those marked that may be, all of rank 1."""
+    return any((row["rank_low"] or 0) > 1 for row in rows)
+
+
 def rank(row: Row) -> str:
     """Such as "1", or "1–3" where the comparisons leave more than one rank; a dash where it has none."""
     low, high = row["rank_low"], row["rank_high"]

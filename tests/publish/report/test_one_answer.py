@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 
 import duckdb
 import polars as pl
@@ -100,3 +101,14 @@ def test_the_page_says_the_same_and_its_answers_word_for_word(published, standin
             assert sentence in page.replace("&#39;", "'").replace("\n", " ")
     assert published[0].tables[BENCHMARK_LONG].height > N_CHECKPOINTS * N_CATEGORIES
     assert STANDINGS in published[0].tables
+
+
+def test_whoever_the_sentence_says_may_be_the_best_is_blue(made_of):
+    """Of three the first is above the last, and the second, at once very good and very bad, could be anywhere."""
+    made = made_of(categories=["all"], became=lambda at: [6.0, 9.0 * (at.sample // 2 % 2), 3.0][at.made] + at.sample // 2 % 3 / 2)
+    ranked = made.tables[STANDINGS].filter(dimension="overall_score", category="__macro__")
+    assert sorted(ranked.select("rank_low", "rank_high").iter_rows()) == [(1, 2), (1, 3), (2, 3)]
+    page = made.page(Gallery((), 48)).decode()
+    assert "north / step-900 and north / step-1000 may each be the best of 3" in page
+    blue = set(re.findall(r'data-key="(\w+)"><b data-col="estimate" class="first">', page))
+    assert blue == set(ranked.filter(rank_low=1)["cell_id"])
