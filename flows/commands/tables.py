@@ -1,9 +1,11 @@
 """How tables look in a terminal: leaderboard, expected values of the demo, a run's last lines."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from flows.commands.printed.replies import cost_of, print_answering, print_unrea
 from flows.nights.judge_between import judge_moves, to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, headlines, means_for_prompts_like_these
+from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.nights import EXAM
@@ -29,6 +32,7 @@ from tasks.publish.leaderboard import (
     LeaderboardRow,
     answers_of,
     format_estimate,
+    judged_by,
     leaderboard_rows,
 )
 from tasks.publish.preferences import boards_in
@@ -81,9 +85,9 @@ def sorted_rows(rows: Sequence[LeaderboardRow], by: Sort) -> list[LeaderboardRow
 def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[tuple[str, str], Sequence[str]]) -> None:
     """What `said` answers for each rubric and judge, and its rows: a table for each dimension, fit for 80 columns."""
     is_one_model = len({row.model for row in rows}) == 1
-    for rubric_id, judge_model in dict.fromkeys((row.rubric_id, row.judge_model) for row in rows):
+    for rubric_id, judge_model in _headings(rows, said):
         made_by = f", {rows[0].model}" if is_one_model else ""
-        console.print(Text.assemble((one_line(rubric_id), "bold"), one_line(f", judged by {judge_model}{made_by}")))
+        console.print(Text.assemble((one_line(rubric_id), "bold"), one_line(f", {judged_by(judge_model)}{made_by}")))
         for sentence in said.get((rubric_id, judge_model), ()):
             console.print(Text(one_line(f" {sentence}")))
         mine = [row for row in rows if (row.rubric_id, row.judge_model) == (rubric_id, judge_model)]
@@ -105,6 +109,15 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
                 Text(f" {n_rest} more dimensions are asked in some categories alone: --category shows one", style="dim")
             )
         console.print()
+
+
+def _headings(rows: Sequence[LeaderboardRow], said: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each rubric and judge of the rows; before a rubric's judges, where there are several, what all of them say."""
+    for rubric_id, keys in groupby(dict.fromkeys((row.rubric_id, row.judge_model) for row in rows), key=itemgetter(0)):
+        judges = list(keys)
+        if len(judges) > 1 and (rubric_id, ALL_JUDGES) in said:
+            yield rubric_id, ALL_JUDGES
+        yield from judges
 
 
 def _name(row: LeaderboardRow, *, is_one_model: bool) -> str:

@@ -10,12 +10,14 @@ from itertools import groupby
 import polars as pl
 
 from schemas.metrics import BOARD, headlines, means_for_prompts_like_these
+from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import CellStatus, Total
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines
 from tasks.publish.standings.answers import answers
+from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
 
 _HEADERS = (
@@ -165,7 +167,7 @@ def leaderboard_page(cells: pl.DataFrame, name: PublicationName, pairs: Sequence
     """The page: the answer in sentences and a table for each rubric, judge and dimension, best first. `cells` are placed."""
     title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
     said = [
-        f"- **{escape_markdown(rubric_id)}**, judged by {escape_markdown(judge)}: {escape_markdown(' '.join(sentences))}\n"
+        f"- **{escape_markdown(rubric_id)}**, {escape_markdown(judged_by(judge))}: {escape_markdown(' '.join(sentences))}\n"
         for (rubric_id, judge), sentences in answers_of(cells).items()
     ]
     rows = leaderboard_rows(cells)
@@ -195,10 +197,24 @@ def markdown_of_pairs(boards: Iterable[PairBoard]) -> str:
 
 
 def answers_of(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
-    """The answer of each rubric and judge in sentences, from the headline standings among placed cells."""
+    """The answer of each rubric and judge in sentences, from the headline standings among placed cells.
+
+    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES.
+    """
     headline = cells.filter(pl.col("is_headline")).sort("rubric_id", "judge_model").iter_rows(named=True)
-    grouped = groupby(headline, key=lambda row: (row["rubric_id"], row["judge_model"]))
-    return {key: answers(list(rows)) for key, rows in grouped}
+    found: dict[tuple[str, str], list[str]] = {}
+    for rubric_id, rows in groupby(headline, key=lambda row: row["rubric_id"]):
+        mine = list(rows)
+        if together := between_judges(mine):
+            found[rubric_id, ALL_JUDGES] = together
+        for judge, judged in groupby(mine, key=lambda row: row["judge_model"]):
+            found[rubric_id, judge] = answers(list(judged))
+    return found
+
+
+def judged_by(judge: str) -> str:
+    """Whose answer it is, as a heading says it."""
+    return "all judges" if judge == ALL_JUDGES else f"judged by {judge}"
 
 
 def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:

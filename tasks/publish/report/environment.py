@@ -20,6 +20,7 @@ from schemas.tables.table import Table
 from tasks.publish.exam import fault_name
 from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.exports import without_bidi
+from tasks.publish.leaderboard import judged_by
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
@@ -83,7 +84,7 @@ def _environment() -> Environment:
     environment.globals |= {function.__name__: function for function in used} | {"unnamed": UNNAMED}
     environment.globals |= {
         "exam_verdict": exam_verdict, "fault_name": fault_name,
-        "in_a_line": made_by, "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
+        "in_a_line": made_by, "judged_by": judged_by, "pair_verdict": verdict, "pair_counts": counts, "all_judges": ALL_JUDGES,
         "pair_tables": {table.name: table for table in (PREFERENCES, PREFERENCE_RATINGS)},
     }  # fmt: skip
     return environment

@@ -2,13 +2,14 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import HealthMeasure, Total
 from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.statuses.rows import CheckStatus
@@ -26,7 +27,7 @@ from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import N_DRAWN, Figure, figures
-from tasks.publish.report.formats import words
+from tasks.publish.report.formats import number, words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.placed_cells import placed
@@ -121,6 +122,22 @@ def human_agreement(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str
     }
 
 
+def jury_told(rows: list[Row], headlines: Iterable[Board]) -> dict[str, str]:
+    """Of each rubric how far all its judges agree on single samples, in a sentence. The whole table is further down."""
+    main = {(board.rubric_id, board.dimension) for board in headlines}
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        is_of_all = row["judge_a"] == row["judge_b"] and row["metric"] == AgreementMetric.KRIPPENDORFF_ALPHA
+        if is_of_all and (row["rubric_id"], row["dimension"]) in main and row["estimate"] is not None:
+            found[row["rubric_id"]].append(row["estimate"])
+    return {
+        rubric_id: "On single samples they agree to Krippendorff's alpha "
+        + (number(min(alphas)) if len(alphas) == 1 else f"{number(min(alphas))} to {number(max(alphas))}, by checkpoint")
+        + " (1: always, 0: as by chance)."
+        for rubric_id, alphas in found.items()
+    }
+
+
 def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
     """What the gallery's filters offer, in reading order."""
     cards = gallery.cards
@@ -153,6 +170,11 @@ def report_page(
     judges_health = health(tables)
     pairs = pair_boards(tables)
     said = {(board.rubric_id, board.judge_model): pair_answers(board) for board in pairs if board.is_headline}
+    said |= answers_of(placed(tables))
+    jury = rows_of(tables, JURY)
+    for rubric_id, told in jury_told(jury, headlines).items():
+        if (rubric_id, ALL_JUDGES) in said:
+            said[rubric_id, ALL_JUDGES] += [told]
     return render(
         "report.html.j2",
         benchmark=name.benchmark,
@@ -161,7 +183,7 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=glance(headlines),
-        answers=said | answers_of(placed(tables)),
+        answers=said,
         pairs=pairs,
         pair_cards=cards,
         headlines=headlines,
@@ -172,7 +194,7 @@ def report_page(
         checks=checks(tables),
         agreement=human_agreement(tables),
         reliability=rows_of(tables, RELIABILITY),
-        jury=rows_of(tables, JURY),
+        jury=jury,
         exam=rows_of(tables, EXAM),
         gallery=gallery,
         is_pictured=is_pictured,

@@ -7,7 +7,7 @@ from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
 from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, delta, namer, no_rank, why_not_compared
 
-_N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
+N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
 
 
 def answers(rows: Sequence[Row]) -> list[str]:
@@ -16,15 +16,20 @@ def answers(rows: Sequence[Row]) -> list[str]:
     name = namer(rows)
     # Where there are more checkpoints than are ranked, each is compared with the one before it all the same.
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
-    said = _best(ranked, name) + _newest(compared, name)
+    said = _best(ranked, name)
+    said += [_against_the_one_before(one, mine) for one, mine in [*newest_of(compared, name).items()][:N_NAMED]]
     reasons: dict[str, list[str]] = {}
     for row in sorted(rows, key=_by_name):
         if row["state"] != StandingState.RANKED:
             reasons.setdefault(no_rank(row), []).append(name(row))
-    said += [f"{_listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
+    said += [f"{listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
+    return [*said, missing(rows)]
+
+
+def missing(rows: Sequence[Row]) -> str:
+    """How many scores are missing in a sentence, so that it is said where none is, too."""
     n_failed, n_judgements = (sum(row[column] for row in rows) for column in ("n_failed", "n_judgements"))
-    said.append(f"{n_failed:,} of {n_judgements:,} scores are missing." if n_failed else "No score is missing.")
-    return said
+    return f"{n_failed:,} of {n_judgements:,} scores are missing." if n_failed else "No score is missing."
 
 
 def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
@@ -37,14 +42,14 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
-            return [f"{prompts or 'These'} prompts cannot tell which of {_listed(first)} is best."]
+            return [f"{prompts or 'These'} prompts cannot tell which of {listed(first)} is best."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
-        what = f"{first[0]} is the best" if len(first) == 1 else f"{_listed(first)} may each be the best"
+        what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
         on = f"on {prompts} shared prompts" if prompts else f"compared two by two: no prompt has a score of all {n}"
         return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
-    said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(_N_NAMED)]
+    said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(N_NAMED)]
     for what, n in (
         ("several may be", sum(len(first) > 1 for first in firsts.values())),
         ("none is", [*firsts.values()].count([])),
@@ -53,14 +58,14 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     return said
 
 
-def _newest(compared: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
-    """Each model's newest checkpoint against the one before it."""
+def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """The rows of each model's newest checkpoint, by its name, where there is one before it."""
     before = {(row["model"], row["predecessor"]) for row in compared}
     newest: dict[str, list[Row]] = {}
     for row in sorted(compared, key=_by_name):
         if row["predecessor"] is not None and (row["model"], row["checkpoint"]) not in before:
             newest.setdefault(name(row), []).append(row)
-    return [_against_the_one_before(one, rows) for one, rows in [*newest.items()][:_N_NAMED]]
+    return newest
 
 
 def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
@@ -99,7 +104,8 @@ def _by_name(row: Row) -> tuple[object, ...]:
     return row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:_N_NAMED]) if len(names) > _N_NAMED + 1 else list(names)
+def listed(names: Sequence[str]) -> str:
+    """In a sentence: such as "a, b and c"; of many the first."""
+    shown = list(names[:N_NAMED]) if len(names) > N_NAMED + 1 else list(names)
     rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
     return " and ".join([", ".join([*shown, *rest][:-1]), [*shown, *rest][-1]]) if len(shown) + len(rest) > 1 else shown[0]

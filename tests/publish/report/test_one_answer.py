@@ -11,13 +11,15 @@ import pytest
 import salon
 from flows.commands.tables import print_rows
 from flows.observability.terminal import Console
+from schemas.tables.nights import JURY
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.exports import escape_markdown
 from tasks.publish.latex import escape_latex
-from tasks.publish.leaderboard import answers_of, leaderboard_rows
+from tasks.publish.leaderboard import answers_of, leaderboard_page, leaderboard_rows
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import difference, rank, weights
 from tests.support.one_answer import contradictions
 
@@ -112,3 +114,45 @@ def test_whoever_the_sentence_says_may_be_the_best_is_blue(made_of):
     assert "north / step-900 and north / step-1000 may each be the best of 3" in page
     blue = set(re.findall(r'data-key="(\w+)"><b data-col="estimate" class="first">', page))
     assert blue == set(ranked.filter(rank_low=1)["cell_id"])
+
+
+def test_what_all_judges_say_stands_before_what_each_says(made_of):
+    """On page, in the terminal and in Markdown; of three judges only the first finds the newest better."""
+    made = made_of(
+        made_by=[("north", "step-1"), ("north", "step-2")], judges=["a", "b", "c"], categories=["all"],
+        became=lambda at: 3.0 + at.sample % 3 + at.made * (3 if at.judge == 0 else (at.sample // 2 % 3) - 1),
+    )  # fmt: skip
+    alpha = {
+        "rubric_id": "small",
+        "dimension": "overall_score",
+        "model": "north",
+        "checkpoint": "step-1",
+        "metric": "krippendorff_alpha",
+    }
+    others = [
+        {"judge_b": "b", "estimate": 0.1},
+        {"metric": "spearman", "estimate": 0.2},
+        {"dimension": "accuracy", "estimate": 0.3},
+    ]
+    steps = [{"checkpoint": "step-1", "estimate": 0.7}, {"checkpoint": "step-2", "estimate": 0.812}]
+    jury = [alpha | dict.fromkeys(("judge_a", "judge_b"), "__jury__") | {"n_items": 24} | changes for changes in others + steps]
+    made.tables[JURY] = pl.DataFrame(jury, schema=JURY.empty().schema)
+    cells = placed(made.tables)
+    only = "Only a finds step-2 better than step-1; b and c cannot tell."
+    page = made.page(Gallery((), 48)).decode()
+    shown, folded = page.partition("What each judge says")[::2]
+    assert only in shown
+    assert "judged by a</span>" in folded
+    assert "judged by a</span>" not in shown
+    assert "On single samples they agree to Krippendorff&#39;s alpha 0.70 to 0.81, by checkpoint" in shown
+    for text in (leaderboard_page(cells, made.name), _printed(cells)):
+        before, after = text.replace("\\", "").split("judged by a", 1)
+        assert only in before
+        assert only not in after
+    assert only not in _printed(cells.filter(judge_model="a"))
+
+
+def _printed(cells):
+    out = io.StringIO()
+    print_rows(Console(file=out, width=160, no_color=True), leaderboard_rows(cells), answers_of(cells))
+    return out.getvalue()

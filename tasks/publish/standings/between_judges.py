@@ -1,0 +1,136 @@
+"""Where the judges of a rubric agree and where only some of them find something, in sentences. One judge's answer is answers.py.
+
+Nothing is averaged over judges here: each has its own standings, and what they say is held side by side.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from schemas.statuses.cells import ComparisonVerdict, StandingState
+from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of
+from tasks.publish.standings.wording import Row, best_first, namer, tells_best
+
+_CLAIMS = {ComparisonVerdict.HIGHER: "better", ComparisonVerdict.LOWER: "worse"}
+
+
+def between_judges(rows: Sequence[Row]) -> list[str]:
+    """What the headline standings of one rubric say by all its judges together; nothing where it has one judge."""
+    judges = sorted({row["judge_model"] for row in rows})
+    if len(judges) < 2:
+        return []
+    if len({_measure(row) for row in rows}) > 1:
+        return [*_newest_on_measures(rows, judges), missing(rows)]
+    return [*_best(rows, judges), *_newest(rows, judges), missing(rows)]
+
+
+def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """Which may be the best by all judges, and which by some of them alone."""
+    name = namer(rows)
+    ranked = sorted((row for row in rows if row["state"] == StandingState.RANKED), key=best_first)
+    by_judge = {judge: [row for row in ranked if row["judge_model"] == judge] for judge in judges}
+    by_judge = {judge: mine for judge, mine in by_judge.items() if mine}
+    if len(by_judge) < 2:
+        return []
+    without = [judge for judge in judges if judge not in by_judge]
+    behind = f" ({listed(without)} {'has' if len(without) == 1 else 'have'} no ranking)" if without else ""
+    if not any(tells_best(mine) for mine in by_judge.values()):
+        return [f"{_none_of(by_judge)} can tell which is best{behind}."]
+    may_be = {judge: [name(row) for row in mine if row["rank_low"] == 1] for judge, mine in by_judge.items()}
+    common = reduce(lambda found, names: [one for one in found if one in names], may_be.values())
+    if not common:
+        each = "; ".join(f"by {judge} {listed(names) if names else 'none'}" for judge, names in may_be.items())
+        return [f"None may be the best by {_all_of(by_judge)}{behind}: {each}."]
+    further = _by_names(may_be, common)
+    if not further:
+        found = f"{_all_of(by_judge)} find {common[0]} the best"
+        told = found if len(common) == 1 else f"By {_all_of(by_judge)} {listed(common)} may each be the best"
+        return [f"{_capital(told)}{behind}."]
+    many = "may be" if len(common) == 1 else "may each be"
+    return [f"By {_all_of(by_judge)} {listed(common)} {many} the best{behind}; {further}."]
+
+
+def _by_names(may_be: Mapping[str, Sequence[str]], common: Sequence[str]) -> str:
+    """Who else may be the best by some judges alone; judges that name the same are named together."""
+    further: dict[tuple[str, ...], list[str]] = {}
+    for judge, names in may_be.items():
+        if rest := tuple(one for one in names if one not in common):
+            further.setdefault(rest, []).append(judge)
+    return "; ".join(f"by {listed(judges)} also {listed(names)}" for names, judges in further.items())
+
+
+def _newest(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """Each model's newest checkpoint against the one before it: who finds it better, who cannot tell."""
+    said = []
+    for (one, other), mine in _pairs(rows):
+        verdicts: dict[str | None, list[str]] = {}
+        found = {row["judge_model"]: row["verdict_predecessor"] for row in mine}
+        for judge in judges:
+            verdicts.setdefault(found.get(judge), []).append(judge)
+        if told := _told(one, other, verdicts):
+            said.append(told)
+    return said
+
+
+def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) -> str:
+    """Who finds it better or worse, and what the others say; empty where nobody compared them."""
+    if len(verdicts) == 1:
+        ((verdict, them),) = verdicts.items()
+        if verdict in _CLAIMS:
+            return _capital(f"{_all_of(them)} find {one} {_CLAIMS[ComparisonVerdict(verdict)]} than {other}.")
+        if verdict in (None, ComparisonVerdict.OPEN):
+            return f"{_none_of(them)} can tell {one} from {other}." if verdict else ""
+    parts: list[str] = []
+    for claim, word in _CLAIMS.items():
+        if finders := verdicts.get(claim):
+            what = f"it {word}" if parts else f"{one} {word} than {other}"
+            parts.append(f"{listed(finders)} {'finds' if len(finders) == 1 else 'find'} {what}")
+    is_lone = sum(len(verdicts.get(claim, ())) for claim in _CLAIMS) == 1
+    told = ("Only " if is_lone else "") + parts.pop(0) if parts else f"Nobody finds {one} better or worse than {other}"
+    others = {
+        ComparisonVerdict.OPEN: "{} cannot tell",
+        ComparisonVerdict.FAILURES_COULD_TURN_IT: "by {} failures could turn it",
+        None: "{} did not compare them",
+    }
+    parts += [words.replace("{}", listed(verdicts[verdict])) for verdict, words in others.items() if verdict in verdicts]
+    return f"{'; '.join([told, *parts])}."
+
+
+def _newest_on_measures(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """The same over several measures: on how many of them all judges find it better, or worse."""
+    said = []
+    for (one, other), mine in _pairs(rows):
+        by_measure: dict[tuple[str, str], list[str | None]] = {}
+        for row in mine:
+            by_measure.setdefault(_measure(row), []).append(row["verdict_predecessor"])
+        shared = [set(found) for found in by_measure.values() if len(found) == len(judges)]
+        better, worse = (shared.count({verdict.value}) for verdict in _CLAIMS)
+        n = len(by_measure)
+        told = f"{_all_of(judges)} find {one} better than {other} on {better} of {n} measures, worse on {worse}."
+        said.append(_capital(told))
+    return said
+
+
+def _pairs(rows: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
+    """The rows of each model's newest checkpoint, over judges and measures, by its name and that of the one before it."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
+    for one, mine in newest_of(compared, namer(rows)).items():
+        for row in mine:
+            found.setdefault((one, row["predecessor"]), []).append(row)
+    return [*found.items()][:N_NAMED]
+
+
+def _measure(row: Row) -> tuple[str, str]:
+    return row["dimension"], row["category"]
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _all_of(judges: Sequence[str] | Mapping[str, object]) -> str:
+    return "both judges" if len(judges) == 2 else f"all {len(judges)} judges"
+
+
+def _none_of(judges: Sequence[str] | Mapping[str, object]) -> str:
+    return "Neither judge" if len(judges) == 2 else f"None of the {len(judges)} judges"

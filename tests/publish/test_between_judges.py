@@ -1,0 +1,93 @@
+"""What several judges of a rubric say together: where all agree, who alone finds something, who cannot tell."""
+
+from itertools import product
+
+import pytest
+
+from tasks.publish.standings.between_judges import between_judges
+from tests.support.standing_rows import BETTER, OPEN, row
+
+WORSE = BETTER | {"verdict_predecessor": "lower"}
+TURNED = OPEN | {"verdict_predecessor": "failures_could_turn_it"}
+UNTESTED = {"reason_predecessor": "blocked"}
+
+
+def judged(ranks, verdicts=None):
+    """Rows of 3, 2 and 1, best first, of judges a, b and c: of each judge their ranks, and the verdict of 3 against 2."""
+    verdicts = verdicts or [OPEN] * len(ranks)
+    return [
+        row(name, place, judge_model="abc"[judge], estimate=4.0 - n, **({} if n else {"predecessor": "2", **verdicts[judge]}))
+        for judge, mine in enumerate(ranks)
+        for n, (name, place) in enumerate(zip("321", mine, strict=True))
+    ]  # fmt: skip
+
+
+FIRST = [(1, 1), (2, 3), (2, 3)]
+TWO = [(1, 2), (1, 2), (3, 3)]
+LAST = [(2, 3), (2, 3), (1, 1)]
+OPEN_TO_ALL = [(1, 3)] * 3
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        pytest.param([FIRST] * 3, "All 3 judges find 3 the best.", id="one best by all"),
+        pytest.param([FIRST] * 2, "Both judges find 3 the best.", id="one best by both"),
+        pytest.param([TWO] * 3, "By all 3 judges 3 and 2 may each be the best.", id="the same two by all"),
+        pytest.param([FIRST, TWO, TWO], "By all 3 judges 3 may be the best; by b and c also 2.", id="one by all, another by two"),
+        pytest.param(
+            [TWO, OPEN_TO_ALL], "By both judges 3 and 2 may each be the best; by b also 1.", id="one cannot tell anything"
+        ),
+        pytest.param([OPEN_TO_ALL] * 2, "Neither judge can tell which is best.", id="neither can tell"),
+        pytest.param([OPEN_TO_ALL] * 3, "None of the 3 judges can tell which is best.", id="none can tell"),
+        pytest.param([FIRST, LAST], "None may be the best by both judges: by a 3; by b 1.", id="they contradict each other"),
+    ],
+)
+def test_which_may_be_the_best_is_said_by_all_judges_and_by_some_alone(ranks, said):
+    assert between_judges(judged(ranks))[0] == said
+
+
+def test_a_judge_without_a_ranking_is_named():
+    rows = judged([FIRST] * 3)
+    for one in rows[6:]:
+        one.update(state="blocked", rank_low=None, rank_high=None)
+    assert between_judges(rows)[0] == "Both judges find 3 the best (c has no ranking)."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        pytest.param([BETTER] * 3, "All 3 judges find 3 better than 2.", id="all better"),
+        pytest.param([WORSE] * 2, "Both judges find 3 worse than 2.", id="both worse"),
+        pytest.param([OPEN] * 2, "Neither judge can tell 3 from 2.", id="neither can tell"),
+        pytest.param([BETTER, OPEN, OPEN], "Only a finds 3 better than 2; b and c cannot tell.", id="one alone"),
+        pytest.param([BETTER, BETTER, OPEN], "a and b find 3 better than 2; c cannot tell.", id="two of three"),
+        pytest.param([BETTER, WORSE, OPEN], "a finds 3 better than 2; b finds it worse; c cannot tell.", id="contrary"),
+        pytest.param(
+            [OPEN, TURNED, UNTESTED],
+            "Nobody finds 3 better or worse than 2; a cannot tell; by b failures could turn it; c did not compare them.",
+            id="nobody, each for another reason",
+        ),
+    ],
+)
+def test_who_finds_the_newest_better_and_who_does_not_is_one_sentence(verdicts, said):
+    assert between_judges(judged([OPEN_TO_ALL] * len(verdicts), verdicts))[1:] == [said, "No score is missing."]
+
+
+def test_of_several_measures_those_are_counted_on_which_all_judges_agree():
+    """On d0 both find it better, on d1 one of them, on d2 both find it worse; d3 one judge alone has."""
+    verdicts = {"d0": (BETTER, BETTER), "d1": (BETTER, OPEN), "d2": (WORSE, WORSE), "d3": (BETTER,)}
+    rows = [
+        row("2", dimension=dimension, judge_model="ab"[judge], predecessor="1", n_failed=judge, **verdict)
+        for dimension, mine in verdicts.items()
+        for judge, verdict in enumerate(mine)
+    ]
+    assert between_judges(rows) == [
+        "Both judges find 2 better than 1 on 1 of 4 measures, worse on 1.",
+        "3 of 700 scores are missing.",
+    ]
+
+
+def test_one_judge_is_told_by_its_own_answer_alone():
+    assert between_judges([row(name, judge_model="a") for name in "12"]) == []
+    assert between_judges([row(name, judge_model=judge) for name, judge in product("12", "ab")])
