@@ -12,6 +12,7 @@ from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompt
 from schemas.statuses.cells import ComparisonKind, HealthMeasure, Total
 from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH
 from schemas.tables.table import Table
+from tasks.publish.report.formats import with_isolated
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import best_first, failures_of, namer, why
 
@@ -129,7 +130,7 @@ def _board(
 def _standing(cell: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
     """The macro cell with its texts, and what health knows of it."""
     key = tuple(cell[name] for name in ("rubric_id", "judge_model", *_CONTESTANT))
-    return cell | {"failures": failures_of(cell), "cost_usd": costs.get(key), "why": why(cell)}
+    return cell | {"failures": failures_of(cell), "cost_usd": costs.get(key), "why": why(with_isolated(cell))}
 
 
 def _by_board(rows: list[Row]) -> defaultdict[tuple[str, ...], list[Row]]:

@@ -76,7 +76,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words")
+    names = ("number", "signed", "count", "percent", "p_value", "usd", "seconds", "words", "isolated", "isolates")
     environment.filters |= {name: getattr(formats, name) for name in names}
     environment.filters["level"] = without_bidi  # of names inside a sentence: what they turn round would be the sentence
     environment.filters["tells_best"] = tells_best

@@ -1,4 +1,14 @@
-"""How figures are written on the pages: rounded, never computed again. Which stand where is boards.py and page.py."""
+"""How figures and names are written on the pages: rounded, never computed again. Which stand where is boards.py and page.py."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+
+from tasks.publish.exports import without_bidi
 
 DASH = "–"
 MINUS = "\u2212"
@@ -55,3 +65,33 @@ def words(key: str | None) -> str:
     return {"__macro__": "all categories", "__micro__": "all images", "__unnamed__": "no category"}.get(
         key, key.replace("_", " ")
     )
+
+
+_ISOLATED = re.compile("\u2068([^\u2069]*)\u2069")
+_NAMES = ("model", "checkpoint", "predecessor", "baseline", "judge_model", "smallest_category")
+_NAMES_IN_PAIRS = tuple(f"{name}_{end}" for end in "ab" for name in ("model", "checkpoint"))
+
+
+def isolated(name: str) -> str:
+    """A name as it stands in a sentence: where it runs from right to left it is marked, for isolates()."""
+    plain = without_bidi(name)
+    return f"\u2068{plain}\u2069" if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in plain) else plain
+
+
+def with_isolated(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with all its names as they stand in sentences."""
+    named = {name: isolated(row[name]) for name in (*_NAMES, *_NAMES_IN_PAIRS) if isinstance(row.get(name), str)}
+    return {**row, **named}
+
+
+def names_isolated(cells: pl.DataFrame) -> pl.DataFrame:
+    """The same of a whole frame."""
+    marked = {name: {one: isolated(one) for one in cells[name].unique().drop_nulls()} for name in _NAMES if name in cells.columns}
+    return cells.with_columns(pl.col(name).replace(names) for name, names in marked.items())
+
+
+def isolates(sentence: str) -> Markup:
+    """A sentence, each marked name in an element of its own: it would turn round the numbers and signs beside it."""
+    own = Markup("<bdi>{}</bdi>")
+    parts = (without_bidi(part) for part in _ISOLATED.split(sentence))
+    return Markup().join(own.format(part) if n % 2 else part for n, part in enumerate(parts))

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,12 +22,12 @@ from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
-from tasks.publish.preferences import pair_answers, pair_boards
+from tasks.publish.preferences import PairBoard, pair_answers, pair_boards
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import N_DRAWN, Figure, figures
-from tasks.publish.report.formats import number, words
+from tasks.publish.report.formats import isolated, names_isolated, number, with_isolated, words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.placed_cells import placed
@@ -152,6 +152,12 @@ def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
     }
 
 
+def _isolated(board: PairBoard) -> PairBoard:
+    """The board with its names as they stand in sentences."""
+    rows = [with_isolated(row) for row in board.comparisons]
+    return replace(board, judge_model=isolated(board.judge_model), comparisons=rows)
+
+
 def report_page(
     name: PublicationName,
     tables: Mapping[Table, pl.DataFrame],
@@ -169,8 +175,8 @@ def report_page(
     headlines = [board for board in found if board.is_headline]
     judges_health = health(tables)
     pairs = pair_boards(tables)
-    said = {(board.rubric_id, board.judge_model): pair_answers(board) for board in pairs if board.is_headline}
-    said |= answers_of(placed(tables))
+    said = {(one.rubric_id, one.judge_model): pair_answers(one) for one in map(_isolated, pairs) if one.is_headline}
+    said |= answers_of(names_isolated(placed(tables)))
     jury = rows_of(tables, JURY)
     for rubric_id, told in jury_told(jury, headlines).items():
         if (rubric_id, ALL_JUDGES) in said:

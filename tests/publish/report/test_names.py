@@ -1,0 +1,63 @@
+"""Names in the sentences of a page: none turns round what stands beside it, whatever it is written in."""
+
+import html
+import re
+
+import pytest
+
+from tasks.publish.report.formats import isolated, isolates, with_isolated
+from tasks.publish.report.gallery import Gallery
+
+HEBREW, ARABIC = "\u05e9\u05dc\u05d5\u05dd-2", "\u0646\u0645\u0648\u0630\u062c"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        pytest.param("step-1000", "step-1000", id="Latin"),
+        pytest.param("\u96ea \U0001f3a8", "\u96ea \U0001f3a8", id="neither runs from right to left"),
+        pytest.param(HEBREW, f"<bdi>{HEBREW}</bdi>", id="Hebrew"),
+        pytest.param(f"v1 {ARABIC}", f"<bdi>v1 {ARABIC}</bdi>", id="Arabic behind Latin"),
+        pytest.param("\u0661\u0662", "<bdi>\u0661\u0662</bdi>", id="Arabic digits alone"),
+        pytest.param("a\u202eb", "ab", id="a control"),
+        pytest.param(f"\u2069{HEBREW}\u2068", f"<bdi>{HEBREW}</bdi>", id="the marks themselves"),
+        pytest.param(f"<b>{HEBREW}</bdi>", f"<bdi>&lt;b&gt;{HEBREW}&lt;/bdi&gt;</bdi>", id="markup"),
+    ],
+)
+def test_a_name_that_runs_from_right_to_left_is_an_element_of_its_own(name, shown):
+    assert isolates(f"{isolated(name)}: +0.4 <i>") == f"{shown}: +0.4 &lt;i&gt;"
+
+
+def test_all_names_of_a_row_are_marked_and_nothing_else():
+    row = {"checkpoint_a": HEBREW, "predecessor": None, "judge_model": "eye", "reason": ARABIC, "n": 3}
+    assert with_isolated(row) == row | {"checkpoint_a": f"\u2068{HEBREW}\u2069"}
+
+
+def test_every_name_in_a_sentence_of_the_page_is_isolated(made_of):
+    """Answers, captions of pictures, and why a row is without a rank."""
+    made = made_of(
+        made_by=[("north", HEBREW), ("north", ARABIC)], judges=[f"{ARABIC}-1", f"{ARABIC}-2"], categories=["all", HEBREW],
+        n_prompts=3,
+    )  # fmt: skip
+    page = made.page(made.gallery()).decode()
+    sentences = re.findall(r'<p class="(?:answer|why)">(.*?)</p>', page, re.DOTALL)
+    captions = re.findall(r"small, (?:best|worst) of (.*?)</span></li>", page)
+    assert captions
+    assert any("prompt, " in one for one in sentences), "a category is named"
+    for text in sentences + captions:
+        bare = re.sub(r'<bdi>[^<]*</bdi>|<span class="(?:checkpoint|model)">[^<]*</span>', "", text)
+        assert not re.search("[\u0590-\u06ff\u2066-\u2069]", html.unescape(bare)), text
+
+
+def test_an_answer_without_such_names_is_plain_text(small):
+    page = small.page(Gallery((), 24)).decode()
+    assert re.search(r'<p class="answer"><b>A small rubric</b>: [^<]+</p>', page)
+
+
+def test_no_name_turns_the_writing_round_in_a_sentence_it_stands_in(hostile):
+    page = hostile.kept_page().decode()
+    (answer,) = re.findall(r'<p class="answer">(.*?)</p>', page, re.DOTALL)
+    captions = re.findall(r'<span class="quiet">small, [^\n]*</span></li>', page)
+    assert "ab" in answer + "".join(captions), "the checkpoint is named"
+    assert "\u202e" not in answer + "".join(captions)
+    assert "\u202e" in page, "where a name stands alone it is isolated (style.css), and what it is"
