@@ -12,7 +12,7 @@ from salon.errors import SalonError
 from salon.notebook import as_html
 from salon.places import Place
 from salon.report import Report
-from salon.rows import given, headlines, is_of, narrowed, sides, turned_round, with_blindness
+from salon.rows import given, headlines, in_order, is_of, narrowed, sides, turned_round, with_blindness
 from salon.samples import Samples
 
 if TYPE_CHECKING:
@@ -212,11 +212,12 @@ class Publication:
 
     def _contestant(self, name: str) -> tuple[str, str]:
         paired = sides(self.table("preferences")) if "preferences.parquet" in self.files else ()
-        cells: list[tuple[str, str]] = sorted({*self.table("benchmark_long").select(_CONTESTANT).iter_rows(), *paired})
+        cells: set[tuple[str, str]] = {*self.table("benchmark_long").select(_CONTESTANT).iter_rows(), *paired}
         found = [pair for pair in cells if name in (pair[1], "/".join(pair))]
         if len(found) != 1:
-            known = ", ".join("/".join(pair) for pair in found or cells)
-            raise SalonError(f"{name!r} is {len(found)} of the published checkpoints; write one of: {known}")
+            known = ", ".join(in_order("/".join(pair) for pair in found or cells))
+            told = f"{len(found)} published checkpoints are called" if found else "no published checkpoint is called"
+            raise SalonError(f"{told} {name!r}; write one of: {known}")
         return found[0]
 
     def __repr__(self) -> str:

@@ -1,5 +1,7 @@
 """What is made of published rows before they are given: narrowed, turned round, marked with what their judge is blind to."""
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from salon.errors import SalonError
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
 BOARD = ["rubric_id", "judge_model", "dimension"]
 _ENDS = [(name.format("low"), name.format("high")) for name in ("ci_{}", "ci_{}_adjusted", "delta_bound_{}", "delta_bound_ci_{}")]
 _SIGNED = ("delta", *(name for ends in _ENDS for name in ends))
+_NUMBER = re.compile(r"([0-9]+)")
 _TURNED = {"higher": "lower", "lower": "higher"}
 
 
@@ -45,7 +48,14 @@ def headlines(rows: "pl.DataFrame", of_rubric: "pl.DataFrame") -> "pl.DataFrame"
 
 
 def _values(rows: "pl.DataFrame", name: str) -> str:
-    return ", ".join(sorted(rows[name].drop_nulls().unique())) or "none"
+    return ", ".join(in_order(rows[name].drop_nulls().unique())) or "none"
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sorted, numbers inside names as numbers: step-900 before step-1000."""
+    return sorted(
+        names, key=lambda name: [(one.isdecimal(), int(one) if one.isdecimal() else one) for one in _NUMBER.split(name)]
+    )
 
 
 def is_of(columns: tuple[str, ...], values: tuple[str, ...]) -> "pl.Expr":

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import polars as pl
@@ -96,8 +96,13 @@ def glance(headlines: list[Board]) -> list[tuple[tuple[str, str], list[Row | Non
 
 
 def rows_of(tables: Mapping[Table, pl.DataFrame], table: Table) -> list[Row]:
-    """A table's rows in the order of its key; none where the publication lacks it."""
-    return tables[table].sort(list(table.key)).to_dicts() if table in tables else []
+    """A table's rows in the order of its key, step-900 before step-1000; none where the publication lacks it."""
+    if table not in tables:
+        return []
+    frame, named = tables[table], [name for name in table.key if name.startswith("checkpoint")]
+    turn = {one: n for n, one in enumerate(sorted({*chain(*(frame[name].drop_nulls() for name in named))}, key=natural_key))}
+    in_turn = {name: pl.col(name).replace_strict(turn, default=None, return_dtype=pl.Int64) for name in named if turn}
+    return frame.sort([in_turn.get(name, pl.col(name)) for name in table.key]).to_dicts()
 
 
 def _board(

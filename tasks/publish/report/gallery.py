@@ -1,7 +1,7 @@
 """The gallery: what stands on its cards, read from the lake for the picked samples alone. Which are picked is picking.py."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,15 +74,22 @@ class Gallery:
     cards: tuple[Card, ...]
     n_judgements: int
 
-    @property
-    def first(self) -> list[tuple[int, Card, Shelf]]:
-        """Cards with a picture, where they stand in the gallery and as what: each rubric's best, then each one's worst."""
+    def first(self, order: Sequence[tuple[str, str]]) -> list[tuple[int, Card, Shelf]]:
+        """Cards with a picture, where they stand in the gallery and as what: each rubric's best, then each one's worst.
+
+        They are of the first (model, checkpoint) of `order`, the page's table, that has one.
+        """
+        turn = {made_by: index for index, made_by in enumerate(order)}
         found: dict[int, tuple[int, Card, Shelf]] = {}
         for shelf in (Shelf.BEST, Shelf.WORST):
             for rubric_id in dict.fromkeys(card.rubric_id for card in self.cards):
                 pictured = ((at, one) for at, one in enumerate(self.cards) if one.picture and one.rubric_id == rubric_id)
-                on = [(one.places[one.shelves.index(shelf)], at, one) for at, one in pictured if shelf in one.shelves]
-                for _, at, one in sorted(on, key=lambda place: place[:2])[:1]:
+                on = [
+                    (turn.get((one.model, one.checkpoint), len(turn)), one.places[one.shelves.index(shelf)], at, one)
+                    for at, one in pictured
+                    if shelf in one.shelves
+                ]
+                for *_, at, one in sorted(on, key=lambda place: place[:3])[:1]:
                     found.setdefault(at, (at, one, shelf))
         return [*found.values()][:N_FIRST]
 

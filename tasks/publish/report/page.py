@@ -173,6 +173,7 @@ def report_page(
     """
     found = boards(tables)
     headlines = [board for board in found if board.is_headline]
+    standing = glance(headlines)
     judges_health = health(tables)
     pairs = pair_boards(tables)
     said = {(one.rubric_id, one.judge_model): pair_answers(one) for one in map(_isolated, pairs) if one.is_headline}
@@ -188,7 +189,7 @@ def report_page(
         publication_id=name.publication_id,
         provenance=provenance,
         groups=by_judge(found),
-        glance=glance(headlines),
+        glance=standing,
         answers=said,
         pairs=pairs,
         pair_cards=cards,
@@ -203,6 +204,7 @@ def report_page(
         jury=jury,
         exam=rows_of(tables, EXAM),
         gallery=gallery,
+        first_cards=gallery.first([made_by for made_by, _ in standing]),
         is_pictured=is_pictured,
         choices=choices(gallery, found),
         tables={table.name: table for table in TABLES.values()},

@@ -63,7 +63,7 @@ def test_best_and_worst_share_no_card_and_hold_half_of_a_checkpoint_at_most(made
         found = sorted(number(card) for card in shelf(gallery, name))
         assert (len(found) if isinstance(wanted, int) else found) == wanted
     assert not [card for card in gallery.cards if {"best", "worst"} <= {*card.shelves}]
-    ends = {end: levels[number(card)] for _, card, end in gallery.first}
+    ends = {end: levels[number(card)] for _, card, end in gallery.first([])}
     assert ends == ({"best": max(levels), "worst": min(levels)} if len({*levels}) > 1 else {})
 
 
@@ -73,6 +73,19 @@ def test_the_picture_called_the_best_is_the_best(made_of):
     score = {end.decode(): cards[int(at)].asks[0].scores[1].score for at, end in said}
     every = [card.asks[0].scores[1].score for card in cards]
     assert score == {"best": max(every), "worst": min(every)}
+
+
+@pytest.mark.parametrize(
+    ("order", "shown"),
+    [
+        pytest.param([("north", "step-1000"), ("south", "base")], "step-1000", id="the leading one"),
+        pytest.param([("nobody", "none"), ("south", "base"), ("north", "step-900")], "base", id="the first that has pictures"),
+    ],
+)
+def test_the_first_pictures_are_of_the_checkpoint_on_top_of_the_table(made_of, order, shown):
+    found = made_of().gallery().first(order)
+    assert [(card.checkpoint, end) for _, card, end in found] == [(shown, "best"), (shown, "worst")]
+    assert [card.places[card.shelves.index(end)] for _, card, end in found] == [0, 0]
 
 
 def test_the_most_disputed_come_first_and_a_forbidden_score_is_one(made_of):

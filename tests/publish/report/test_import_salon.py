@@ -135,7 +135,9 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
         pytest.param(lambda root: salon.open(root).samples("cube", rubric="nonesuch"), "there are: small", id="samples: rubric"),
         pytest.param(lambda root: salon.open(root).samples(category="nonesuch"), "there are: ", id="samples: category"),
         pytest.param(lambda root: salon.open(root).samples(checkpoint="nonesuch"), "there are: ", id="samples: checkpoint"),
-        pytest.param(lambda root: salon.open(root).compare("x", "y"), "is 0 of the published", id="no such checkpoint"),
+        pytest.param(
+            lambda root: salon.open(root).compare("x", "y"), "no published checkpoint is called", id="no such checkpoint"
+        ),
         pytest.param(lambda root: salon.open(root).report(), "has no file 'report.html'", id="no page"),
         pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
         pytest.param(lambda root: _spoiled(root, "manifest.json"), "not what latest.json names", id="another manifest"),

@@ -1,10 +1,13 @@
-"""Names in the sentences of a page: none turns round what stands beside it, whatever it is written in."""
+"""Names on a page: none turns round the sentence it stands in, whatever it is written in; their numbers order them."""
 
 import html
 import re
 
 import pytest
 
+from salon.rows import in_order
+from schemas.tables.published import COMPARISONS, HEALTH
+from tasks.publish.report.boards import rows_of
 from tasks.publish.report.formats import isolated, isolates, with_isolated
 from tasks.publish.report.gallery import Gallery
 
@@ -61,3 +64,15 @@ def test_no_name_turns_the_writing_round_in_a_sentence_it_stands_in(hostile):
     assert "ab" in answer + "".join(captions), "the checkpoint is named"
     assert "\u202e" not in answer + "".join(captions)
     assert "\u202e" in page, "where a name stands alone it is isolated (style.css), and what it is"
+
+
+def test_checkpoints_stand_in_the_order_of_their_numbers(made_of):
+    made = made_of(made_by=[("north", f"step-{n}") for n in (900, 1000, 3000, 2000)])
+    steps = [f"step-{n}" for n in (900, 1000, 2000, 3000)]
+    compared = [row for row in rows_of(made.tables, COMPARISONS) if row["comparison"] == "predecessor"]
+    assert list(dict.fromkeys(row["checkpoint_a"] for row in compared)) == steps[1:]
+    assert list(dict.fromkeys(row["checkpoint"] for row in rows_of(made.tables, HEALTH))) == steps
+    page = made.page(Gallery((), 48)).decode()
+    differences = page.split("<h4>Differences over all categories</h4>")[1].partition("</table>")[0]
+    assert re.findall(r'<th scope="row"><span class="checkpoint">([^<]*)', differences) == [*steps[1:], *steps[1:]]
+    assert in_order(["step-1000", "a", "step-900", "2", "step-900b"]) == ["2", "a", "step-900", "step-900b", "step-1000"]
