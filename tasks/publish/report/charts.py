@@ -37,23 +37,28 @@ def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
     return _sized((band + rule + line + point), 210)
 
 
-def intervals(rows: Sequence[Row], title: str, *, has_zero: bool = False) -> alt.TopLevelMixin:
-    """A point and its interval for each name, in the rows' order. Rows: name, order, value, low, high, is_marked.
+def intervals(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
+    """A point and its interval for each name, in the rows' order. Rows: name, order, value, low, high, is_marked."""
+    return _sized(alt.layer(*_spans(title, alt.Axis())), _height(rows, "name"))
 
-    With `has_zero` a line stands at 0: no difference.
-    """
+
+def differences(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
+    """The same around a line at 0: no difference. A name has two lines: who, and against whom."""
+    names = alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=200, labelLineHeight=12)
+    zero = _chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))
+    return _sized(alt.layer(zero, *_spans(title, names)), _height(rows, "name", 34))
+
+
+def _spans(title: str, names: alt.Axis) -> tuple[alt.Chart, alt.Chart]:
     base = _chart().encode(
-        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")),
+        y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=names),
         color=alt.Color("is_marked:N", scale=alt.Scale(domain=[True, False], range=[ACCENT, QUIET]), legend=None),
     )
     scale = alt.Scale(zero=False, nice=True)
     rule = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelFlush=False)), x2=alt.X2("high")
     )
-    point = base.mark_point(filled=True, size=60, opacity=1, shape="circle").encode(x=alt.X("value:Q"))
-    zero = [_chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))]
-    layers = [*(zero if has_zero else []), rule, point]
-    return _sized(alt.layer(*layers), _height(rows, "name"))
+    return rule, base.mark_point(filled=True, size=60, opacity=1, shape="circle").encode(x=alt.X("value:Q"))
 
 
 def heatmap(rows: Sequence[Row], low: float, high: float) -> alt.TopLevelMixin:

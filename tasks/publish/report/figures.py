@@ -20,6 +20,7 @@ Made = tuple[str, "alt.TopLevelMixin", list[Row]]
 N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all
 N_TREND = 200  # points of a trend
 MAX_CATEGORIES = 14
+N_LETTERS = 28  # of a name beside a chart of differences
 _DECIDED = (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
 
 
@@ -75,7 +76,8 @@ def _deltas(board: Board) -> Made | None:
     known = [row for row in board.deltas if row["delta"] is not None]
     rows = [
         {
-            "name": f"{names[row['model_a'], row['checkpoint_a']]} vs {_other(row)}", "order": index, "value": row["delta"],
+            "name": f"{_both_ends(names[row['model_a'], row['checkpoint_a']])}\nvs {_both_ends(_other(row))}",
+            "order": index, "value": row["delta"],
             "low": row["ci_low_adjusted"], "high": row["ci_high_adjusted"], "is_marked": row["verdict"] in _DECIDED,
         }
         for index, row in enumerate(known[:N_DRAWN])
@@ -83,7 +85,7 @@ def _deltas(board: Board) -> Made | None:
     return (
         (
             "Differences, intervals for all comparisons together",
-            charts.intervals(rows, "difference of means", has_zero=True),
+            charts.differences(rows, "difference of means; the first is better →"),
             rows,
         )
         if rows
@@ -125,3 +127,9 @@ def _distribution(board: Board) -> Made | None:
 
 def _other(row: Row) -> str:
     return str(row["checkpoint_b"] if row["model_a"] == row["model_b"] else f"{row['model_b']} / {row['checkpoint_b']}")
+
+
+def _both_ends(name: str) -> str:
+    """A name that fits on a line beside a chart: of a long one the beginning and the end, by which checkpoints differ."""
+    name = " ".join(name.split())
+    return name if len(name) <= N_LETTERS else f"{name[: N_LETTERS // 2 - 1]}…{name[-N_LETTERS // 2 :]}"

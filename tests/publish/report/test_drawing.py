@@ -6,7 +6,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tasks.publish.report import charts
+from tasks.publish.report.boards import boards
 from tasks.publish.report.drawing import draw, plain_svg
+from tasks.publish.report.figures import figures
 
 NASTY = "<script>alert(1)</script>\"'&]]>\u0000\u001b{{ }}datum.x"
 
@@ -43,7 +45,8 @@ def night_rows():
 
 DRAWN = {
     "trend": lambda name: (charts.trend(trend_rows(name), name), trend_rows(name)),
-    "intervals": lambda name: (charts.intervals(interval_rows(name), name, has_zero=True), interval_rows(name)),
+    "intervals": lambda name: (charts.intervals(interval_rows(name), name), interval_rows(name)),
+    "differences": lambda name: (charts.differences(interval_rows(name), name), interval_rows(name)),
     "heatmap": lambda name: (charts.heatmap(heat_rows(name), 0, 10), heat_rows(name)),
     "distributions": lambda name: (
         charts.distributions(
@@ -66,10 +69,26 @@ def test_a_chart_is_drawn_the_same_twice_with_colours_of_the_page(which):
     assert ET.fromstring(one).get("aria-label") == "what it shows"
 
 
+def test_a_difference_names_both_on_a_line_each_and_says_which_way_is_better(made_of):
+    """Of a name with no room on its line the beginning and the end stand, by which checkpoints differ."""
+    made = made_of(
+        made_by=[("a-model-of-some-size", f"{'step-of-a-long-run-' * 2}{n}") for n in (1, 2)] + [("other", "checkpoint-1")]
+    )
+    made_figures = figures(next(board for board in boards(made.tables) if board.is_headline))
+    (svg,) = [one.svg for one in made_figures if one.title.startswith("Differences")]
+    texts = [*ET.fromstring(svg).itertext()]
+    assert "difference of means; the first is better →" in texts
+    assert "other / checkpoint-1" in texts
+    (second,) = {text for text in texts if text.startswith("a-model-of-so") and text.endswith("-2")}
+    (first,) = {text for text in texts if text.startswith("vs step-of-a-") and text.endswith("-1")}
+    assert "…" in second
+    assert "…" in first
+
+
 @pytest.mark.parametrize("which", DRAWN)
 def test_hostile_names_are_text_in_a_chart(which):
     root = ET.fromstring(draw(*DRAWN[which](NASTY), NASTY))
-    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {"svg", "g", "path", "line", "rect", "text"}
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {"svg", "g", "path", "line", "rect", "text", "tspan"}
     assert root.get("aria-label").startswith("<script>")
 
 

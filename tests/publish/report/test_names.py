@@ -76,3 +76,10 @@ def test_checkpoints_stand_in_the_order_of_their_numbers(made_of):
     differences = page.split("<h4>Differences over all categories</h4>")[1].partition("</table>")[0]
     assert re.findall(r'<th scope="row"><span class="checkpoint">([^<]*)', differences) == [*steps[1:], *steps[1:]]
     assert in_order(["step-1000", "a", "step-900", "2", "step-900b"]) == ["2", "a", "step-900", "step-900b", "step-1000"]
+
+
+def test_a_category_s_mean_says_on_how_many_prompts_it_stands(made_of):
+    """Twelve prompts in two categories, with two pictures each, judged twice: six prompts, 24 scores."""
+    page = made_of(n_repeats=2).page(Gallery((), 144)).decode()
+    found = re.findall(r'<span data-col="n_prompts">6</span> prompts, <span data-col="n_scored">24</span> scores', page)
+    assert len(found) == 2 * 3 * 2

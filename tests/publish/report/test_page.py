@@ -84,6 +84,7 @@ ALLOWED_ELEMENTS = {
     "line",
     "rect",
     "text",
+    "tspan",
 }
 
 
