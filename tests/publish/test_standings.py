@@ -17,6 +17,17 @@ def test_one_measure_is_answered_in_sentences():
     ]
 
 
+@pytest.mark.parametrize("adjustment", ["bonferroni", "benjamini_hochberg"])
+def test_one_comparison_is_not_said_to_be_several(adjustment):
+    told = {"n_shared_prompts": 1, "n_prompts_predecessor": 1, "n_family": 1, "adjustment": adjustment}
+    rows = [row("3", predecessor="2", **BETTER, **told), row("2", (2, 2), **told)]
+    assert answers(rows)[:2] == [
+        "3 is the best of 2, on 1 shared prompt.",
+        "3 is better than 2: +0.42 [+0.10, +0.74] on 1 prompt (at 95 %).",
+    ]
+    assert answers([row("3", (1, 2), **told), row("2", (1, 2), **told)])[0] == "1 prompt cannot tell which of 2 and 3 is best."
+
+
 def test_a_difference_outside_the_primary_family_says_so():
     found = {flag: difference(row("3", **BETTER, is_headline=flag), "predecessor") for flag in (True, False, None)}
     assert found[False] == "+0.42 [+0.10, +0.74] better, exploratory"
@@ -57,7 +68,7 @@ def test_of_many_that_may_be_the_best_those_on_top_of_the_table_are_named():
         ([None, None], ""), ([(6, 20, 20)] * 2, ""),
         ([(6, 4, 240)] * 2, "6 categories weigh the same, 1/6 each: the smallest brings 4 prompts, the largest 240"),
         ([(6, 20, 20), (6, 10, 20)], "6 categories weigh the same, 1/6 each: the smallest brings 10 prompts, the largest 20"),
-        ([(5, 9, 1200), (6, 1, 20), None], "5 to 6 categories weigh the same: the smallest brings 1 prompts, the largest 1,200"),
+        ([(5, 9, 1200), (6, 1, 20), None], "5 to 6 categories weigh the same: the smallest brings 1 prompt, the largest 1,200"),
     ],
 )  # fmt: skip
 def test_totals_of_unequal_categories_say_their_weights(sizes, said):
@@ -165,7 +176,7 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
         pytest.param(
             {"n_failed": 30, "failures": [{"reason": "empty", "n_failed": 30}], "coverage": 0.7}
             | dict.fromkeys(("status", "state"), "blocked"),
-            "blocked: 70.0% of the judgements have a score, 80.0% needed (gate.min_coverage): "
+            "blocked: 70.0 % of the judgements have a score, 80.0 % needed (gate.min_coverage): "
             "30 of 100 without a score (30 empty), with them 3.31 to 3.52",
             id="cause and remedy of a blocked cell",
         ),
@@ -197,6 +208,7 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
             id="a category missing",
         ),
         pytest.param({"state": "too_few", "n_prompts": 3}, "no rank: 3 prompts, 5 needed", id="too few prompts"),
+        pytest.param({"state": "too_few", "n_prompts": 1}, "no rank: 1 prompt, 5 needed", id="one prompt"),
         pytest.param(
             {"state": "too_few", "n_prompts": 30, **_smallest("catz", 1)}, "no rank: category catz has 1 prompt, 5 needed",
             id="one prompt of a category",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
-from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, delta, namer, no_rank, why_not_compared
+from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, counted, delta, namer, no_rank, why_not_compared
 
 N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
 
@@ -42,11 +42,11 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
-            return [f"{prompts or 'These'} prompts cannot tell which of {listed(first)} is best."]
+            return [f"{counted(prompts, 'prompt') if prompts else 'These prompts'} cannot tell which of {listed(first)} is best."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
-        on = f"on {prompts} shared prompts" if prompts else f"compared two by two: no prompt has a score of all {n}"
+        on = f"on {counted(prompts, 'shared prompt')}" if prompts else f"compared two by two: no prompt has a score of all {n}"
         return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(N_NAMED)]
@@ -77,9 +77,10 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
         if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
             return f"{one} was not compared with {other}: {reasons}."
         return f"{one} against {other}: {_figure(rows[0])}, not tested: {reasons}."
-    sure = f"at 95 % for all {tested[0]['n_family']} comparisons together"
-    if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG:
-        sure = f"of {tested[0]['n_family']} comparisons, 5 % of those found may be false"
+    n_family = tested[0]["n_family"]
+    sure = f"at 95 % for all {n_family} comparisons together" if n_family != 1 else "at 95 %"
+    if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG and n_family != 1:
+        sure = f"of {n_family} comparisons, 5 % of those found may be false"
     n = Counter(row["verdict_predecessor"] for row in tested)
     better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
     n_open = len(tested) - better - worse
@@ -97,7 +98,7 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
 
 
 def _figure(row: Row) -> str:
-    return f"{delta(row, 'predecessor')} on {row['n_prompts_predecessor']} prompts"
+    return f"{delta(row, 'predecessor')} on {counted(row['n_prompts_predecessor'], 'prompt')}"
 
 
 def _by_name(row: Row) -> tuple[object, ...]:

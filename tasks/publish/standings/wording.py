@@ -110,13 +110,13 @@ def why(row: Row) -> str:
     """What is missing in a row or keeps it from a rank, and the remedy; empty where nothing is and does."""
     missing = _missing(row)
     if row["status"] == CellStatus.BLOCKED:
-        floor = f"{row['coverage_floor']:.1%} needed (gate.min_coverage)"
-        return f"blocked: {row['coverage']:.1%} of the judgements have a score, {floor}: {missing}"
+        floor = f"{percent(row['coverage_floor'])} needed (gate.min_coverage)"
+        return f"blocked: {percent(row['coverage'])} of the judgements have a score, {floor}: {missing}"
     said = [missing] if missing else []
     if row["state"] in (StandingState.TOO_FEW, StandingState.NOT_COMPARED):
         said.append(no_rank(row))
     if row["is_reordered"]:
-        shared = f"{row['shared_estimate']:.2f} over the {row['n_shared_prompts']} prompts that all have"
+        shared = f"{row['shared_estimate']:.2f} over the {counted(row['n_shared_prompts'], 'prompt')} that all have"
         said.append(f"{shared}: another order than by all prompts")
     if (row.get("look") or 0) < (row.get("n_looks") or 0):  # as older publications have no looks
         said.append(f"asked up to look {row['look']} of {row['n_looks']}")
@@ -133,7 +133,7 @@ def weights(rows: Sequence[Row]) -> str:
     numbers = sorted({row["n_categories"] for row in known})
     n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     each = f", 1/{n} each" if len(numbers) == 1 else ""
-    return f"{n} categories weigh the same{each}: the smallest brings {fewest:,} prompts, the largest {most:,}"
+    return f"{n} categories weigh the same{each}: the smallest brings {counted(fewest, 'prompt')}, the largest {most:,}"
 
 
 def _missing(row: Row) -> str:
@@ -148,15 +148,15 @@ def no_rank(row: Row) -> str:
     """Why a row has no rank, and what it would take."""
     reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
     if row["state"] == StandingState.BLOCKED:
-        return f"blocked, {row['coverage']:.1%} of the judgements have a score"
+        return f"blocked, {percent(row['coverage'])} of the judgements have a score"
     is_too_few = row["state"] == StandingState.TOO_FEW or reason == ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value
     if is_too_few and (small := _too_small_category(row)):
         return f"no rank: {small}, {needed} needed"
     if row["state"] == StandingState.TOO_FEW:
-        return f"no rank: {row['n_prompts']} prompts, {needed} needed"
-    fewer = f"not compared: {shared or 'no'} shared prompts, {needed} needed"
+        return f"no rank: {counted(row['n_prompts'], 'prompt')}, {needed} needed"
+    fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed"
     if row["category"] == Total.MACRO and (shared or 0) < needed:  # over all categories: so in none of them
-        fewer = f"not compared: {shared or 'no'} shared prompts, fewer than the {needed} prompts needed in each category"
+        fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, fewer than the {needed} prompts needed in each category"
     elif row["category"] == Total.MACRO:
         fewer = (
             f"no rank: with one of the others it shares fewer than the {needed} prompts needed in each category; with any, "
@@ -185,8 +185,7 @@ def _too_small_category(row: Row) -> str:
     name, n = row.get("smallest_category"), row.get("n_prompts_smallest_category")  # older publications do not say
     if name is None or n is None or n >= row["n_prompts_needed"]:
         return ""
-    many = "" if n == 1 else "s"
-    return f"{'what has no category' if name == Total.UNNAMED else f'category {name}'} has {n} prompt{many}"
+    return f"{'what has no category' if name == Total.UNNAMED else f'category {name}'} has {counted(n, 'prompt')}"
 
 
 def namer(rows: Sequence[Row]) -> Callable[[Row], str]:
@@ -200,6 +199,16 @@ def made_by(model: str, checkpoint: str, *, is_one_model: bool) -> str:
     if checkpoint == UNNAMED:
         return model
     return checkpoint if is_one_model else f"{model} / {checkpoint}"
+
+
+def counted(n: int, what: str) -> str:
+    """Such as "1 prompt", "1,200 prompts" and "no prompts"."""
+    return f"{f'{n:,}' if n else 'no'} {what}{'' if n == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """Such as "99.5 %", as everywhere beside tables."""
+    return f"{100 * share:.1f} %"
 
 
 def _signed(value: float, n_digits: int) -> str:

@@ -85,7 +85,7 @@ def test_it_fits_80_columns_without_colour_when_piped(published: Path, salon: Ca
     assert max(len(line) for line in said.out.splitlines()) <= 80
     assert "7.12 [6.61, 7.61]" in said.out
     assert "– (blocked:" in said.out
-    assert "   south / step-1: blocked: 50.0% of the judgements have a score" in said.out
+    assert "   south / step-1: blocked: 50.0 % of the judgements have a score" in said.out
     assert "a [red]hostile[/]" in said.out
     assert said.out.count(" cell ") == 1
     lines = [line.split() for line in said.out.splitlines() if line.startswith("   – ")]
