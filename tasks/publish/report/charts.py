@@ -70,7 +70,7 @@ def heatmap(rows: Sequence[Row], low: float, high: float) -> alt.TopLevelMixin:
         y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min")), x=alt.X("category:N", title=None, axis=axis)
     )
     boxes = base.mark_rect(fill=ACCENT, stroke="var(--page)", strokeWidth=2).encode(fillOpacity=shade)
-    numbers = base.mark_text(fontSize=11 if len(names) <= 7 else 9).encode(text=alt.Text("text:N"))
+    numbers = base.mark_text(fontSize=11 if len(names) <= 7 else 8).encode(text=alt.Text("text:N"))
     return _sized((boxes + numbers), _height(rows, "name", 30))
 
 

@@ -102,7 +102,7 @@ def _heatmap(board: Board) -> Made | None:
     for index, ((model, checkpoint), name) in enumerate(list(board.names.items())[:N_DRAWN]):
         for category in board.categories:
             estimate = board.cells.get((model, checkpoint, category), {}).get("estimate")
-            value = {"estimate": estimate, "text": number(estimate, 1)}
+            value = {"estimate": estimate, "text": number(estimate)}
             rows.append({"name": name, "order": index, "category": words(category)} | value)
     return "Mean by category", charts.heatmap(rows, board.scale_low, board.scale_high), rows
 

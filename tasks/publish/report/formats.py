@@ -9,6 +9,7 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.publish.exports import without_bidi
+from tasks.publish.standings.wording import digits_of
 
 DASH = "–"
 MINUS = "\u2212"
@@ -22,11 +23,11 @@ def number(value: float | None, n_digits: int = 2) -> str:
 
 
 def signed(value: float | None, n_digits: int = 2) -> str:
-    """Such as +0.43 or −0.20; nothing that rounds to 0 gets a sign."""
+    """Such as +0.43 or −0.20, or −0.002 where two digits would hide on which side of 0 it is; a 0 has no sign."""
     if value is None:
         return DASH
-    text = number(value, n_digits)
-    return f"+{text}" if round(value, n_digits) > 0 else text
+    n = digits_of(value, n_digits)
+    return f"+{number(value, n)}" if round(value, n) > 0 else number(value, n)
 
 
 def count(value: float | None) -> str:

@@ -14,6 +14,7 @@ from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, Com
 Row = Mapping[str, Any]
 DASH = "–"
 _ALPHA = 0.05  # of a family's comparisons together
+MAX_DIGITS = 4
 EXPLORATORY = ", exploratory"
 """Behind a verdict that is corrected among its own kind alone: many such are looked at, and some are false."""
 VERDICT_WORDS = {
@@ -212,8 +213,14 @@ def percent(share: float) -> str:
 
 
 def _signed(value: float, n_digits: int) -> str:
-    text = number(value, n_digits)
-    return f"+{text}" if round(value, n_digits) > 0 else text
+    n = digits_of(value, n_digits)
+    return f"+{number(value, n)}" if round(value, n) > 0 else number(value, n)
+
+
+def digits_of(value: float, n_digits: int) -> int:
+    """As many as a difference, or an end of its interval, is written with: more, up to four, where it would read as 0."""
+    found = (n for n in range(n_digits, MAX_DIGITS + 1) if round(value, n) != 0)
+    return next(found, n_digits)
 
 
 def number(value: float, n_digits: int) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 from salon.rows import in_order
 from schemas.tables.published import COMPARISONS, HEALTH
-from tasks.publish.report.boards import rows_of
-from tasks.publish.report.formats import isolated, isolates, with_isolated
+from tasks.publish.report.boards import boards, rows_of
+from tasks.publish.report.figures import figures
+from tasks.publish.report.formats import isolated, isolates, number, with_isolated
 from tasks.publish.report.gallery import Gallery
 
 HEBREW, ARABIC = "\u05e9\u05dc\u05d5\u05dd-2", "\u0646\u0645\u0648\u0630\u062c"
@@ -83,3 +84,10 @@ def test_a_category_s_mean_says_on_how_many_prompts_it_stands(made_of):
     page = made_of(n_repeats=2).page(Gallery((), 144)).decode()
     found = re.findall(r'<span data-col="n_prompts">6</span> prompts, <span data-col="n_scored">24</span> scores', page)
     assert len(found) == 2 * 3 * 2
+
+
+def test_the_chart_of_categories_has_the_digits_of_its_table(small):
+    board = next(board for board in boards(small.tables) if board.is_headline)
+    (chart,) = [one.svg for one in figures(board) if one.title == "Mean by category"]
+    means = {number(cell["estimate"]) for key, cell in board.cells.items() if key[2] in board.categories}
+    assert means <= set(re.findall(">([0-9.]+)<", chart))

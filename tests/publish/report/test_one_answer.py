@@ -18,10 +18,13 @@ from tasks.publish.exports import escape_markdown
 from tasks.publish.latex import escape_latex
 from tasks.publish.leaderboard import answers_of, leaderboard_page, leaderboard_rows
 from tasks.publish.reading import find_publication, load_cells
+from tasks.publish.report import formats
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import difference, rank, weights
 from tests.support.one_answer import contradictions
+from tests.support.standing_rows import OPEN
+from tests.support.standing_rows import row as standing
 
 pytestmark = pytest.mark.slow
 
@@ -156,3 +159,14 @@ def _printed(cells):
     out = io.StringIO()
     print_rows(Console(file=out, width=160, no_color=True), leaderboard_rows(cells), answers_of(cells))
     return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("low", "said"),
+    [(-0.0021, "-0.002"), (0.004, "+0.004"), (0.0049, "+0.005"), (-0.00004, "0.00"), (0.0, "0.00"), (-0.005001, "-0.01")],
+)
+def test_an_end_of_an_interval_keeps_its_side_of_0_on_page_and_in_words(low, said):
+    assert (
+        difference(standing("3", **OPEN | {"delta_predecessor_low": low}), "predecessor") == f"+0.10 [{said}, +0.40] can't tell"
+    )
+    assert formats.signed(low) == said.replace("-", formats.MINUS)
