@@ -26,7 +26,7 @@ from tasks.publish.preferences import PairBoard, pair_answers, pair_boards
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
-from tasks.publish.report.figures import N_DRAWN, Figure, figures
+from tasks.publish.report.figures import MAX_CATEGORIES, N_DRAWN, Figure, figures
 from tasks.publish.report.formats import isolated, names_isolated, number, with_isolated, words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
@@ -195,6 +195,7 @@ def report_page(
         pair_cards=cards,
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
+        max_categories=MAX_CATEGORIES,
         health=judges_health,
         n_again=sum(row.of(HealthMeasure.N_AGAIN) or 0 for row in judges_health),
         failures_figure=failures_figure(judges_health),
