@@ -107,7 +107,8 @@ def stratified_powered(labels: Floats, judged: Floats, strata: Counts) -> Powere
     `labels` Y and `judged` F hold each prompt's value, NaN where none, `strata` its category from 0; shape (prompts,). Prompts
     without F are not used. With n of a stratum's M prompts labelled, C strata and R = Y − β F,
     se² = Σ ((1 − n/M) var R / n + var Y / M) / C², and β = Σ a cov(Y, F) / Σ a var F, a = (1 − n/M)/n, makes it smallest; it
-    is not allowed under 0. In one stratum β is λ M/N of powered_mean(). The slope costs one degree of freedom. A stratum
+    is not allowed under 0. cov is over the labelled, var F over all. In one stratum β is λ M/N of powered_mean(). The slope
+    costs one degree of freedom, by which var R is widened. A stratum
     whose R or Y is still has the variance of intervals.where_still().
     None under MIN_LABELLED labelled prompts, MIN_IN_STRATUM of them in a stratum, or where the judge never varies.
     """
