@@ -20,6 +20,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.rating_matching import examples
+from tasks.publish.agreement_page import called
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
@@ -137,7 +138,7 @@ def _table(rows: pl.DataFrame) -> Table:
     for (kind, subject, against), mine in rows.group_by("subject_kind", "subject", "against", maintain_order=True):
         by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
         figures = [_figure(by_metric.get(metric.value)) for metric in SHOWN]
-        table.add_row(name_of(f"{kind} {subject}"), name_of(str(against)), *figures, str(mine["n_items"][0]))
+        table.add_row(name_of(f"{kind} {called(str(subject))}"), name_of(called(str(against))), *figures, str(mine["n_items"][0]))
     return table
 
 
@@ -172,6 +173,6 @@ def _figure(row: dict[str, object] | None) -> Text:
         return Text("")
     estimate, low, high = row["estimate"], row["ci_low"], row["ci_high"]
     if not isinstance(estimate, float):
-        return Text(str(row["reason"]), style="dim")
+        return Text(str(row["reason"]).replace("_", " "), style="dim")  # docs/agreement.md has it with underlines
     ends = f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else ""
     return Text(f"{estimate:.3f}{ends}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from schemas.statuses.cells import Total
-from schemas.statuses.people import AgreementMetric
+from schemas.statuses.people import Against, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -68,6 +68,21 @@ def _means(corrected: pl.DataFrame) -> Iterator[str]:
 def _uneven(standings: pl.DataFrame) -> list[str]:
     """That the means shown may not be the published ones, where that can be."""
     return [f"{UNEVEN}\n"] if standings["has_uneven_prompts"].any() else []
+
+
+_CALLED: dict[str, str] = {
+    Against.RATERS_MEAN: "mean of raters",
+    Against.OTHER_RATERS_MEAN: "mean of the others",
+    Against.EACH_OTHER: "each other",
+    Against.EACH_RATER: "each rater",
+    Against.RATERS_MAJORITY: "majority of raters",
+    Against.OTHER_RATERS_MAJORITY: "majority of the others",
+}
+
+
+def called(name: str) -> str:
+    """What stands in `subject` or `against`, in words where it is no one's name."""
+    return _CALLED.get(name, name)
 
 
 def _agreement_lines(rows: pl.DataFrame) -> Iterator[list[object]]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -104,6 +105,9 @@ def test_a_judge_against_three_raters(salon: Callable[..., Said], lake_under: Ca
     assert set(standings.filter(estimator="prediction_powered")["reason"]) == {"all_labelled"}
     assert "judge gpt-4o" in said.out
     assert "cannot be told" in said.out
+    printed = said.out[: said.out.index("cannot be told")]
+    assert not re.search("__|not_on|raters_m", printed), "names of the tables are words here"
+    assert [word for word in ("mean of", "raters", "not on", "labels") if word not in printed] == []
     assert set(published(folder, "viescore-pq")["dimension"]) == {"naturalness", "artifacts"}
 
 
