@@ -29,7 +29,13 @@ def print_imported(console: Console, found: "ImportResult") -> None:
     )
     if found.n_reasked:
         console.print(f"            {found.n_reasked:,} cannot be read and are to be asked once more: salon export, or salon run")
-    for told, examples in (("left out", found.unmatched_examples), ("contradicting", found.contradicting_examples)):
+    if found.n_without_number:
+        console.print(f"            {found.n_without_number:,} without a number that they say, which is null: no count or amount")
+    for told, examples in (
+        ("null", found.without_number_examples),
+        ("left out", found.unmatched_examples),
+        ("contradicting", found.contradicting_examples),
+    ):
         for example in examples:
             console.print(f"            {told}: {escape(one_line(example))}")
 

@@ -1,6 +1,6 @@
 """Replies recorded elsewhere, and those of a lost ledger, into the ledger. Formats and matching are in the files beside it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,15 @@ from schemas.tables.field import DIGEST_LENGTH
 from tasks.context import StageContext
 from tasks.ledger.import_replies.files import CannotRebuildError, parquet_columns, read_rows
 from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, name_of, plan_index
-from tasks.ledger.import_replies.recorded_rows import Said, check_settings, defaults_of, named, replies_in, reply_of
+from tasks.ledger.import_replies.recorded_rows import (
+    Said,
+    check_settings,
+    defaults_of,
+    named,
+    replies_in,
+    reply_of,
+    unusable_numbers,
+)
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import row_of, stored_row
 
@@ -43,6 +51,8 @@ class ImportResult:
     n_reasked: int = 0  # of the stored, those that cannot be read and are to be asked once more
     unmatched_examples: list[str] = field(default_factory=list)
     contradicting_examples: list[str] = field(default_factory=list)
+    n_without_number: int = 0  # of the taken, those of which a count or an amount is no number; it is null
+    without_number_examples: list[str] = field(default_factory=list)
     has_unmatched: bool = False  # of those left out, whether one names no sample of the plan; else all lack what they should say
 
     def leave_out(self, place: str, why: object) -> None:
@@ -51,6 +61,12 @@ class ImportResult:
         self.has_unmatched |= isinstance(why, NoMatchError)
         if len(self.unmatched_examples) < N_EXAMPLES:
             self.unmatched_examples.append(f"{place}: {why}")
+
+    def lacks_number(self, place: str, said: Sequence[str]) -> None:
+        """Count a row that is taken without what it says there."""
+        self.n_without_number += 1
+        if len(self.without_number_examples) < N_EXAMPLES:
+            self.without_number_examples.append(f"{place}: {', '.join(said)}")
 
     def contradict(self, why: str, n_rows: int = 1) -> None:
         """Count rows that say something else than others do."""
@@ -179,6 +195,8 @@ def _recorded(context: StageContext, planned: PlanIndex, path: Path, result: Imp
         except NoMatchError as error:
             result.leave_out(place, error)
         else:
+            if unusable := unusable_numbers(row):
+                result.lacks_number(place, unusable)
             yield place, row_of(reply)  # nobody said when it was received; null keeps the snapshot the same on every machine
 
 

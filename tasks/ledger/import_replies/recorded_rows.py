@@ -132,12 +132,14 @@ def reply_of(request_key: str, row: Mapping[str, Any], said: Said) -> JudgeReply
         finish_reason=finish_reason,
         refusal_text=_word(row.get("refusal")),
         answered_model=_word(row.get("answered_model")),
-        n_input_tokens=_number(row, "n_input_tokens", int),
-        n_output_tokens=_number(row, "n_output_tokens", int),
-        cost_usd=_number(row, "cost_usd", float),
-        latency_s=_number(row, "latency_s", float),
         n_attempts=1,
+        **{name: _number(row, name) for name in _NUMBERS},
     )
+
+
+def unusable_numbers(row: Mapping[str, Any]) -> list[str]:
+    """The counts and amounts of a row that say something, and nothing that can be one: they are stored as null."""
+    return [f"{name} {str(row[name])[:40]!r}" for name in _NUMBERS if row.get(name) is not None and _number(row, name) is None]
 
 
 def reply_text(row: Mapping[str, Any], raw: Mapping[str, Any], recorded: Recorded) -> Said:
@@ -158,10 +160,15 @@ def _word(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _number(row: Mapping[str, Any], name: str, kind: Callable[[Any], Any]) -> Any:
+_NUMBERS: Mapping[str, Callable[[Any], Any]] = {
+    "n_input_tokens": int, "n_output_tokens": int, "cost_usd": float, "latency_s": float,
+}  # fmt: skip
+
+
+def _number(row: Mapping[str, Any], name: str) -> Any:
     """A count or an amount, not negative; null where the row says something else."""
     try:
-        value = kind(row[name])
+        value = _NUMBERS[name](row[name])
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return value if 0 <= value < 2**53 else None
