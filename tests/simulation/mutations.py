@@ -79,7 +79,7 @@ MUTATIONS: Mapping[str, Mutation] = {
         "tasks.ledger.shared_counter", "        if n_held:", "        if False:"
     ),
     "reservation not released": Mutation(
-        "tasks.judge.budget.budget", "self._counter.put_back(ceil(reserved_usd * _NUSD), ceil(actual_usd * _NUSD))", "pass"
+        "tasks.judge.budget.budget", "self._counter.put_back(in_nusd(reserved_usd), in_nusd(actual_usd))", "pass"
     ),
     "time-outs not charged": Mutation("tasks.judge.budget.cost", "answer.status in MAY_BE_BILLED and answer.is_sent", "False"),
     "429 tried again without a pause": Mutation(

@@ -58,7 +58,11 @@ def test_told_to_stop_before_a_run_is_under_way_a_command_says_so(tmp_path: Path
     file = tmp_path / "b.toml"
     os.mkfifo(file)  # it is read for as long as nobody writes
     command = [sys.executable, "-m", "flows", "plan", str(file)]
-    started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    before = signal.signal(told, signal.SIG_DFL)  # under nohup a process that is started ignores it too
+    try:
+        started = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(told, before)
     with file.open("wb"):  # which waits for its reader
         started.send_signal(told)
         _, said = started.communicate(timeout=60)
