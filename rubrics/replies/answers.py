@@ -35,6 +35,7 @@ _NO_ANSWER = re.compile(
 )
 _TURN = r"(?:actually|correction|rather|wait|instead|revised|on (?:reflection|second thoughts?)|i mean)[\s,:]{1,3}+"
 _CLOSED_LETTER = re.compile(r"[*_`\"'”’]{0,4}+[ \t]{0,4}+(?:[.,;:!)\]}）】>(–—-]|\n)")
+_WORDS_OF_A_LETTER = frozenset("aeiouy")  # "B because" begins no phrase
 _LETTER = re.compile(r"\w")
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -122,7 +123,7 @@ def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
 
 def goes_on(word: str, rest: str) -> bool:
     """Whether what stands right behind a word makes it no answer: "No-one", "No idea", "A surfer". Digits may count things."""
-    return bool(_BETWEEN.match(rest) or _NO_ANSWER.match(rest)) or (word.isalpha() and _is_article(word, rest))
+    return bool(_BETWEEN.match(rest) or _NO_ANSWER.match(rest)) or (word in _WORDS_OF_A_LETTER and _is_article(word, rest))
 
 
 def _is_article(word: str, rest: str) -> bool:

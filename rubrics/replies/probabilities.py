@@ -7,6 +7,7 @@ says no number here, but whether the judge was shown anything, declines, or call
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -55,8 +56,11 @@ def _aside(answer: str, dimension: Dimension) -> ParsedScore | None:
 def _by_tokens(answer: str, dimension: Dimension, logprobs_json: object) -> ParsedScore:
     numbers = {_plain(word): number for word, number in dimension.answers}
     placed = _behind_thoughts(list(_tokens(logprobs_json)))
-    answers = [token for token, before, behind in placed if _is_said(token["token"], before, behind, numbers)]
-    if len({numbers[_plain(token["token"])] for token in answers}) > 1:
+    words = [(token, behind) for token, before, behind in placed if _is_word(token["token"], before, behind, numbers)]
+    answers = [token for token, behind in words if not _does_go_on(token["token"], behind)]
+    # What is compared with an answer stands before it: "A is better than B" says no B.
+    weighed = [*takewhile(lambda token: token not in answers, (token for token, _ in words)), *answers] if answers else []
+    if len({numbers[_plain(token["token"])] for token in weighed}) > 1:
         return Unreadable(ParseReason.AMBIGUOUS)
     if not placed:
         return Unreadable(ParseReason.NOT_FOUND)
@@ -96,12 +100,17 @@ def _behind_thoughts(tokens: list[Mapping[str, Any]]) -> list[tuple[Mapping[str,
     return [one for one in placed if _plain(one[0]["token"])] or placed
 
 
-def _is_said(token: str, before: str, behind: str, numbers: Mapping[str, float]) -> bool:
-    """Whether a token is an answer, and no part of another word ("No" of "Nothing") or of words that answer nothing."""
-    word = _plain(token)
-    is_inside = token[:1].isalnum() and before.isascii() and before.isalnum()
-    does_go_on = not token[-1:].isspace() and behind[:1].isascii() and goes_on(word, behind)
-    return word in numbers and not is_inside and not does_go_on
+def _is_word(token: str, before: str, behind: str, numbers: Mapping[str, float]) -> bool:
+    """Whether a token is a declared word, and no part of another one: "No" of "Nothing"."""
+    is_begun = token[:1].isalnum() and before.isascii() and before.isalnum()
+    is_cut = not token[-1:].isspace() and behind[:1].isascii() and behind[:1].isalnum()
+    return _plain(token) in numbers and not is_begun and not is_cut
+
+
+def _does_go_on(token: str, behind: str) -> bool:
+    """Whether a word is the beginning of words that answer nothing. Marks such as <|im_end|> end a reply."""
+    is_ended = token[-1:].isspace() or not behind[:1].isascii() or behind.lstrip().startswith("<")
+    return not is_ended and goes_on(_plain(token), behind)
 
 
 def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object) -> bool:

@@ -119,6 +119,12 @@ SAID = {
     "no idea": (ANY_MASS, "No idea.", "not_found"),
     "no-one": (ANY_MASS, "No-one is there.", "not_found"),
     "an article": (LETTERS, "A surfer rides a wave.", "not_found"),
+    "a letter compared with another": (LETTERS, "A is better than B.", "ambiguous"),
+    "a letter or another": (LETTERS, "A or B", "ambiguous"),
+    "a letter that begins a phrase, then one": (LETTERS, "A surfer is on the left, so B.", "ambiguous"),
+    "one beside another": (LETTERS, "A/B", "ambiguous"),
+    "a letter that is no word": (LETTERS, "B because the left one is blurry", 0.0),
+    "part of a word, then an answer": (ANY_MASS, "Nothing speaks against it: yes.", 1.0),
     "thinking that never ended": (ANY_MASS, "<think>yes", "truncated"),
     "thought no, answered yes": (ANY_MASS, "<think>no</think>yes", 1.0),
     "not applicable": (SIDE + ANY_MASS, "N/A", None),
@@ -156,6 +162,13 @@ def test_no_score_is_invented_where_no_least_mass_is_declared(
 ) -> None:
     found = parse_reply(soft(ANY_MASS), "x", {"logprobs_json": given}).as_dict()
     assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"answer": pytest.approx(expected)}})
+
+
+@pytest.mark.parametrize("mark", ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "</s>", "<｜end▁of▁sentence｜>"])
+@pytest.mark.parametrize("between", ["", " ", "\n"])
+def test_a_letter_before_the_mark_that_ends_a_reply_is_an_answer(soft: Callable[[str], Rubric], mark: str, between: str) -> None:
+    tokens = [{"A": 0.75, "B": 0.25}, *([{between: 1.0}] if between else []), {mark: 1.0}]
+    assert parse_reply(soft(LETTERS), "A", {"logprobs_json": logprobs(*tokens)}).as_dict() == {"scores": {"answer": 0.75}}
 
 
 def test_a_wrong_answer_is_zero_where_the_expected_one_alone_is_declared(soft: Callable[[str], Rubric]) -> None:
