@@ -116,9 +116,9 @@ class Claims:
                 else:
                     self._said_s = said_s
 
-    async def give_back(self, request_key: str) -> None:
+    async def give_back(self, *request_keys: str) -> None:
         """Let others try what was not got here: two runs that wait for what the other failed to get would wait for ever."""
-        await self.ledger.alone(partial(_give_back, owner_id=self.owner_id, request_key=request_key))
+        await self.ledger.alone(partial(_give_back, owner_id=self.owner_id, request_keys=request_keys))
 
     async def release(self) -> None:
         """Give all claims back: what was not asked may be asked by others."""
@@ -174,8 +174,9 @@ class Claims:
         return {"owner": self.owner_id, "until_us": expiry_us(moment_us)}
 
 
-def _give_back(connection: Connection, owner_id: str, request_key: str) -> None:
-    later(connection, _GIVE_BACK, {"key": request_key, "owner": owner_id})
+def _give_back(connection: Connection, owner_id: str, request_keys: Sequence[str]) -> None:
+    for key in request_keys:
+        later(connection, _GIVE_BACK, {"key": key, "owner": owner_id})
 
 
 def forget(connection: Connection, owner_ids: list[str]) -> None:

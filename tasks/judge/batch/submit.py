@@ -90,10 +90,14 @@ class Submitter:
         try:
             with closing(self.requests.blocks(keys)) as blocks:
                 for rows, pictures in blocks:
-                    for request in self._within_budget(await self._claim(rows), pictures):
+                    queued = await self._claim(rows)
+                    affordable = self._within_budget(queued, pictures)
+                    if len(affordable) < len(queued):
+                        await self.claims.give_back(*(request.request_key for request in queued[len(affordable) :]))
+                    for request in affordable:
                         await self._add(request, pictures)
                         await asyncio.sleep(0)  # claims are renewed meanwhile
-            if self._file is not None:
+            if self._file is not None and self._file.ask_indexes:  # else none fits into a file
                 await self._hand_over(self._file)
         finally:
             if self._file is not None:
@@ -146,6 +150,7 @@ class Submitter:
         attempt_id = await self.ledger.begin(request.request_key, request.ask_index, self.machine.provider.judge.id)
         await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, why)
         self.left_out.add(request.request_key)
+        await self.claims.give_back(request.request_key)
 
     async def _hand_over(self, file: RequestFile) -> None:
         """Declare a batch of this file and see it through to its creation."""

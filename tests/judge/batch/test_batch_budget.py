@@ -1,7 +1,9 @@
 """What batches set aside of `max_usd`: by the pictures' own sizes, and by what earlier replies of any kind were billed."""
 
+import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +14,13 @@ import pytest
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge, Price
 from schemas.errors import ProviderError
+from schemas.tables.stored import REQUESTS
 from tasks.judge.budget.budget import leased_usd
 from tasks.judge.budget.observed_usage import load_observed
+from tasks.judge.outcome import Outcome
+from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
-from tests.judge.batch.batch_bench import JUDGED, N_REQUESTS, QUICK, Bench, Wire, plan_scenes
+from tests.judge.batch.batch_bench import JUDGED, N_REQUESTS, PLAN, QUICK, Bench, Wire, plan_scenes
 
 pytestmark = pytest.mark.slow
 
@@ -175,3 +180,33 @@ def test_large_pictures_are_set_aside_by_their_sizes(tmp_path: Path, make_wire: 
     assert billed_usd(bench) <= 0.008
     with Ledger(bench.ledger_url) as ledger:
         assert billed_usd(bench) <= leased_usd(ledger, "a run") <= 0.008
+
+
+NOT_ASKED: dict[str, dict[str, Any]] = {
+    "no room in the budget": {"max_usd": 1e-9},
+    "too large for a file": {"rules": {"max_file_bytes": 10}},
+}
+
+
+@pytest.mark.parametrize("more", NOT_ASKED.values(), ids=NOT_ASKED)
+def test_what_a_run_cannot_ask_is_free_while_it_waits_for_others(make_bench: Callable[..., Bench], more: dict[str, Any]) -> None:
+    """Two runs that each held what the other waits for would wait for ever."""
+    bench, ended = make_bench(), list[Outcome]()
+    keys = [set(bench.lake.read_part(REQUESTS, PLAN, part.index)["request_key"]) for part in bench.parts[:2]]
+    run = threading.Thread(target=lambda: ended.append(bench.run(parts=bench.parts[:2], **more)))
+    with Ledger(bench.ledger_url) as ledger:
+        other = Claims(ledger)
+        asyncio.run(other.take(keys[1]))
+        run.start()
+        until_s = time.monotonic() + 10
+        while bench.rows("SELECT count(*) FROM owners")[0][0] < 2 and time.monotonic() < until_s:
+            time.sleep(0.02)
+        time.sleep(0.3)  # several rounds
+        left = keys[0]
+        while left and time.monotonic() < until_s:
+            left = left - asyncio.run(other.take(left)).ours
+        asyncio.run(other.release())
+    run.join(20)
+    assert left == set()
+    assert [outcome.is_stopped for outcome in ended] == [False]
+    assert held_nusd(bench) == 0
