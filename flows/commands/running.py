@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 import typer
 
 from flows.commands.app import usable
+from flows.commands.printed.expected import print_expected
 from flows.commands.printed.plan import plan_object, print_plan
-from flows.commands.tables import print_expected, print_leaderboard, print_summary
+from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, keep_prefect_quiet, result_console

@@ -1,4 +1,4 @@
-"""How tables look in a terminal: leaderboard, expected values of the demo, a run's last lines."""
+"""How tables look in a terminal: leaderboard, a run's last lines. The demo's expected values: printed/expected.py."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -28,13 +28,7 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
-from tasks.publish.leaderboard import (
-    LeaderboardRow,
-    answers_of,
-    format_estimate,
-    judged_by,
-    leaderboard_rows,
-)
+from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
 from tasks.publish.preferences import boards_in
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import made_by, weights
@@ -190,28 +184,6 @@ def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False)
     moves = judge_moves(folder.parents[3], folder.parent.name, before)
     rows = marked(leaderboard_rows(cells, is_headline_only=is_short), moves)
     print_rows(console, rows, with_moves(answers_of(cells), moves, headlines(cells)))
-
-
-def print_expected(console: Console, folder: Path) -> None:
-    """Beside each checkpoint's overall_score, what it must be under the painter's known error rates."""
-    from demo.truth import expected
-
-    truth = expected()
-    table = Table(
-        title="What the painter's known error rates make of overall_score", title_justify="left", title_style="bold", box=None
-    )
-    for name in ("rubric", "checkpoint", "mean [95 % interval]", "exact expected value", "inside"):
-        table.add_column(name, justify="right" if name == "exact expected value" else "left")
-    rows = read_cells(folder).filter(pl.col("dimension") == "overall_score", pl.col("category") == "__macro__")
-    for row in rows.sort("rubric_id", "estimate", descending=[False, True], nulls_last=True).iter_rows(named=True):
-        value = truth.get((row["rubric_id"], row["checkpoint"], row["dimension"], "__macro__"))
-        if value is None:
-            continue
-        is_inside = row["ci_low"] is not None and row["ci_low"] <= value <= row["ci_high"]
-        estimate = format_estimate(row["estimate"], row["ci_low"], row["ci_high"])
-        table.add_row(row["rubric_id"], row["checkpoint"], estimate, f"{value:.3f}", "yes" if is_inside else "no")
-    console.print(table)
-    console.print()
 
 
 def print_summary(console: Console, summary: "RunSummary") -> None:
