@@ -43,8 +43,8 @@ def intervals(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
 
 
 def differences(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
-    """The same around a line at 0: no difference. A name has two lines: who, and against whom."""
-    names = alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=200, labelLineHeight=12)
+    """The same around a line at 0: no difference. A name is a number, not shown, and two lines: who, and against whom."""
+    names = alt.Axis(labelExpr="slice(split(datum.label, '\\n'), 1)", labelLimit=200, labelLineHeight=12)
     zero = _chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))
     return _sized(alt.layer(zero, *_spans(title, names)), _height(rows, "name", 34))
 

@@ -21,6 +21,7 @@ N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all
 N_TREND = 200  # points of a trend
 MAX_CATEGORIES = 14
 N_LETTERS = 28  # of a name beside a chart of differences
+_PAIR = ("model_a", "checkpoint_a", "model_b", "checkpoint_b")
 _DECIDED = (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
 
 
@@ -73,10 +74,11 @@ def _deltas(board: Board) -> Made | None:
     from tasks.publish.report import charts
 
     names = board.names
-    known = [row for row in board.deltas if row["delta"] is not None]
+    pairs = {tuple(row[name] for name in _PAIR): row for row in board.deltas if row["delta"] is not None}
+    known = [*pairs.values()]  # once each: the one before may be the baseline too
     rows = [
         {
-            "name": f"{_both_ends(names[row['model_a'], row['checkpoint_a']])}\nvs {_both_ends(_other(row))}",
+            "name": f"{index}\n{_both_ends(names[row['model_a'], row['checkpoint_a']])}\nvs {_both_ends(_other(row))}",
             "order": index, "value": row["delta"],
             "low": row["ci_low_adjusted"], "high": row["ci_high_adjusted"], "is_marked": row["verdict"] in _DECIDED,
         }

@@ -46,7 +46,7 @@ def night_rows():
 DRAWN = {
     "trend": lambda name: (charts.trend(trend_rows(name), name), trend_rows(name)),
     "intervals": lambda name: (charts.intervals(interval_rows(name), name), interval_rows(name)),
-    "differences": lambda name: (charts.differences(interval_rows(name), name), interval_rows(name)),
+    "differences": lambda name: (charts.differences(interval_rows(f"0\n{name}"), name), interval_rows(f"0\n{name}")),
     "heatmap": lambda name: (charts.heatmap(heat_rows(name), 0, 10), heat_rows(name)),
     "distributions": lambda name: (
         charts.distributions(
@@ -83,6 +83,14 @@ def test_a_difference_names_both_on_a_line_each_and_says_which_way_is_better(mad
     (first,) = {text for text in texts if text.startswith("vs step-of-a-") and text.endswith("-1")}
     assert "…" in second
     assert "…" in first
+
+
+def test_differences_whose_shortened_names_are_alike_are_drawn_apart(made_of):
+    """Names may differ in the middle alone, which is what is left out: their intervals still have a line each."""
+    named = [("north", f"sweep-of-rates-{rate}-warmed-up-to-the-end") for rate in ("low", "mid", "top")]
+    made_figures = figures(next(board for board in boards(made_of(made_by=named).tables) if board.is_headline))
+    (svg,) = [one.svg for one in made_figures if one.title.startswith("Differences")]
+    assert [text.startswith("sweep-of-rate") for text in ET.fromstring(svg).itertext()].count(True) == 3
 
 
 @pytest.mark.parametrize("which", DRAWN)
