@@ -29,12 +29,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """By how much the anchors of one rubric, judge and dimension changed from one night to another. `se` is paired by anchor."""
+    """By how much the anchors of one rubric, judge and dimension changed from one night to another. `se` is paired by anchor.
+
+    `n_changed`: those anchors whose score is another one.
+    """
 
     delta: float
     se: float
     df: float
     n_anchors: int
+    n_changed: int
 
     @property
     def change(self) -> Change:
@@ -43,7 +47,9 @@ class Moved:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval excludes 0."""
+        """Whether the interval excludes 0. Where changes are all alike it has no width, and so few of them may be chance."""
+        if self.se <= _SAME and 2.0 ** (1 - self.n_changed) > ATTRIBUTION_ALPHA:  # p of all signs alike
+            return False
         return abs(self.delta) > _SAME and abs(self.delta) > t_quantile(LEVEL, self.df) * self.se
 
     def left_of(self, delta: float, se: float | None, df: float | None) -> Change:
@@ -67,7 +73,8 @@ def moved(before: pl.DataFrame, after: pl.DataFrame) -> dict[tuple[str, str, str
         mean = _mean([one["apart"].to_numpy() for one in rows.partition_by("category", maintain_order=True)])
         if mean.se is not None and mean.df is not None:
             rubric_id, judge_model, dimension = map(str, key)
-            found[rubric_id, judge_model, dimension] = Moved(mean.mean, mean.se, mean.df, rows.height)
+            n_changed = rows.filter(pl.col("apart").abs() > _SAME).height
+            found[rubric_id, judge_model, dimension] = Moved(mean.mean, mean.se, mean.df, rows.height, n_changed)
     return found
 
 
