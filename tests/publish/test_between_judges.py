@@ -54,6 +54,11 @@ def test_a_judge_without_a_ranking_is_named():
     assert between_judges(rows)[0] == "Both judges find 3 the best (c has no ranking)."
 
 
+def test_judges_that_ranked_others_do_not_seem_to_contradict_each_other():
+    rows = [one for one in judged([FIRST, [(1, 1), (1, 1), (2, 2)]]) if (one["judge_model"], one["checkpoint"]) != ("b", "3")]
+    assert between_judges(rows)[0] == "None may be the best by both judges (b did not rank 3): by a 3; by b 2."
+
+
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
@@ -65,7 +70,7 @@ def test_a_judge_without_a_ranking_is_named():
         pytest.param([BETTER, WORSE, OPEN], "a finds 3 better than 2; b finds it worse; c cannot tell.", id="contrary"),
         pytest.param(
             [OPEN, TURNED, UNTESTED],
-            "Nobody finds 3 better or worse than 2; a cannot tell; by b failures could turn it; c did not compare them.",
+            "Nobody finds 3 better or worse than 2; a cannot tell; by b failures could turn it; by c it was not tested.",
             id="nobody, each for another reason",
         ),
     ],

@@ -58,9 +58,9 @@ def reserve_first(ledger: Ledger, budget_id: str, max_usd: float, prices_usd: Se
     each = [in_nusd(usd) for usd in prices_usd]
     needs = list(accumulate(each))
     most = floor(max_usd * _NUSD)
-    for n in range(bisect_right(needs, most - _leased_nusd(ledger, budget_id)), 0, -1):
+    for n in range(bisect_right(needs, max(0, most - _leased_nusd(ledger, budget_id))), 0, -1):
         ask = partial(lease, counter_id=budget_id, most=most, least=needs[n - 1], block=needs[n - 1])
-        if ledger.alone_now(ask):
+        if needs[n - 1] == 0 or ledger.alone_now(ask):  # of nothing there is no lease
             return each[:n]
     return []
 
