@@ -4,17 +4,14 @@ What each night said: series.py; the statistics: tasks/aggregate/drift/; making 
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
-from schemas.metrics import HEADLINE
 from schemas.tables.nights import BRIDGES, DRIFT
 from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import joined
@@ -23,9 +20,9 @@ from tasks.aggregate.drift.series import night_series
 from tasks.context import StageContext
 from tasks.lake.atomic_files import locked, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.lake.reading import Lake, read_files, with_later_columns
+from tasks.lake.reading import Lake, read_files
 from tasks.publish.duckdb_file import write_duckdb
-from tasks.publish.living_tables import living_table, write_living_table
+from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, publications
 
@@ -72,24 +69,6 @@ def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     mine = [p for p in mine if p.publication_id in noted] if noted else mine
     in_order = sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
     return list({publication.run_date: publication for publication in in_order}.values())
-
-
-def alarms_of(publication: Publication) -> list[dict[str, Any]]:
-    """The rows of DRIFT with an alarm on the night that this publication is; none where it is no night's.
-
-    Overall scores first, then by series. A night that was published again has the alarms of its last publication.
-    """
-    lake_root, benchmark = publication.folder.parents[3], publication.benchmark
-    noted = notes(lake_root, benchmark)
-    night = noted.get(publication.run_date)
-    path = living_table(lake_root, DRIFT, benchmark)
-    if path is None or (noted and (night is None or night.publication_id != publication.publication_id)):
-        return []
-    rows = with_later_columns(pl.scan_parquet(path), DRIFT).filter(
-        pl.col("run_date") == date.fromisoformat(publication.run_date), pl.col("is_alarm")
-    )
-    first = pl.col("dimension") != HEADLINE
-    return rows.sort(first, "rubric_id", "judge_model", "model", "dimension").collect().to_dicts()
 
 
 def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:

@@ -6,14 +6,15 @@ The statistic is tasks/aggregate/drift/between.py; how it is told is flows/comma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from flows.nights.record import notes
-from flows.nights.series import anchor_scores_of
 from schemas.statuses.cells import ComparisonKind, ComparisonTest, Total
-from tasks.aggregate.drift.between import Change, moved
+
+if TYPE_CHECKING:  # imported where two nights are compared: a table that is printed needs none of it
+    from tasks.aggregate.drift.between import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class JudgeMove:
     night: str
     night_before: str
     n_anchors: int
-    anchors: Change
-    left: Change
+    anchors: "Change"
+    left: "Change"
 
 
 def to_predecessors(comparisons: pl.DataFrame) -> list[Compared]:
@@ -88,6 +89,9 @@ def judge_moves(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -
     days = {day for pair in apart for day in pair}
     if not days:
         return []
+    from flows.nights.series import anchor_scores_of
+    from tasks.aggregate.drift.between import moved
+
     scores = anchor_scores_of(lake_root, benchmark, {day: publication_ids[day] for day in sorted(days)})
     changes = {
         (after, before): moved(scores[before], scores[after]) for after, before in apart if {after, before} <= scores.keys()

@@ -2,18 +2,42 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
+import polars as pl
 from rich.text import Text
 
-from flows.nights.drift import alarms_of
+from flows.nights.record import notes
 from flows.observability.terminal import Console, one_line
+from schemas.metrics import HEADLINE
 from schemas.statuses.nights import DriftVerdict
+from schemas.tables.nights import DRIFT
+from tasks.lake.reading import with_later_columns
 from tasks.publish.leaderboard import LeaderboardRow
+from tasks.publish.living_tables import living_table
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import number
 
 _N_SHOWN = 5
+
+
+def alarms_of(publication: Publication) -> list[dict[str, Any]]:
+    """The rows of DRIFT with an alarm on the night that this publication is; none where it is no night's.
+
+    Overall scores first, then by series. A night that was published again has the alarms of its last publication.
+    """
+    lake_root, benchmark = publication.folder.parents[3], publication.benchmark
+    noted = notes(lake_root, benchmark)
+    night = noted.get(publication.run_date)
+    path = living_table(lake_root, DRIFT, benchmark)
+    if path is None or (noted and (night is None or night.publication_id != publication.publication_id)):
+        return []
+    rows = with_later_columns(pl.scan_parquet(path), DRIFT).filter(
+        pl.col("run_date") == date.fromisoformat(publication.run_date), pl.col("is_alarm")
+    )
+    first = pl.col("dimension") != HEADLINE
+    return rows.sort(first, "rubric_id", "judge_model", "model", "dimension").collect().to_dicts()
 
 
 def print_alarms(console: Console, publication: Publication) -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from flows.nights.judge_between import JudgeMove
 from schemas.statuses.cells import Total
-from tasks.aggregate.drift.between import LEVEL, Change
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings.wording import number
+
+if TYPE_CHECKING:
+    from tasks.aggregate.drift.between import Change
 
 _N_TOLD = 3  # sentences under a rubric and judge: the rows have all
 
@@ -17,6 +20,8 @@ Said = Mapping[tuple[str, str], Sequence[str]]
 
 def sentence(move: JudgeMove) -> str:
     """The whole of it: by how much the anchors changed, between which nights, and what is left of the difference."""
+    from tasks.aggregate.drift.between import LEVEL
+
     after, before = ("/".join(one) for one in (move.candidate, move.reference))
     return (
         f"The judge moved too: from the night of {before} ({move.night_before}) to that of {after} ({move.night}) the same "
@@ -60,7 +65,7 @@ def marked(rows: Sequence[LeaderboardRow], moves: Sequence[JudgeMove]) -> list[L
     return found
 
 
-def _figure(change: Change) -> str:
+def _figure(change: "Change") -> str:
     interval = "" if change.low is None or change.high is None else f" [{_signed(change.low)}, {_signed(change.high)}]"
     return _signed(change.delta) + interval
 
