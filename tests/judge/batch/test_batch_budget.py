@@ -131,6 +131,12 @@ def test_what_replies_did_not_cost_is_spent_in_further_rounds(make_bench: Callab
     assert held_nusd(bench) == round(billed_usd(bench) * 1e9) < 12_000_000
 
 
+def test_what_costs_nothing_is_asked_whatever_the_budget(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(price=Price(input_usd_per_million=0, output_usd_per_million=0, batch_share=1))
+    assert bench.run(max_usd=0.01).n_answered == N_REQUESTS
+    assert held_nusd(bench) == 0
+
+
 def test_starts_of_one_budget_have_it_together_whoever_collects_the_batch(make_bench: Callable[..., Bench]) -> None:
     bench, stop = make_bench({"in_progress_s": 0.8}), threading.Event()
     bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
