@@ -5,6 +5,7 @@ Nothing is averaged over judges here: each has its own standings, and what they 
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import chain
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of
@@ -32,7 +33,9 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     if len(by_judge) < 2:
         return []
     without = [judge for judge in judges if judge not in by_judge]
-    behind = f" ({listed(without)} {'has' if len(without) == 1 else 'have'} no ranking)" if without else ""
+    unlike = _not_ranked({judge: [name(row) for row in mine] for judge, mine in by_judge.items()})
+    unlike += [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no ranking"] if without else []
+    behind = f" ({'; '.join(unlike)})" if unlike else ""
     if not any(tells_best(mine) for mine in by_judge.values()):
         return [f"{_none_of(by_judge)} can tell which is best{behind}."]
     may_be = {judge: [name(row) for row in mine if row["rank_low"] == 1] for judge, mine in by_judge.items()}
@@ -47,6 +50,13 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
         return [f"{_capital(told)}{behind}."]
     many = "may be" if len(common) == 1 else "may each be"
     return [f"By {_all_of(by_judge)} {listed(common)} {many} the best{behind}; {further}."]
+
+
+def _not_ranked(ranked: Mapping[str, Sequence[str]]) -> list[str]:
+    """Whom each judge did not rank that another did: that it does not find one of these the best says nothing against it."""
+    everyone = dict.fromkeys(chain(*ranked.values()))
+    missed = {judge: [one for one in everyone if one not in mine] for judge, mine in ranked.items()}
+    return [f"{judge} did not rank {listed(names)}" for judge, names in missed.items() if names]
 
 
 def _by_names(may_be: Mapping[str, Sequence[str]], common: Sequence[str]) -> str:
@@ -89,7 +99,7 @@ def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) ->
     others = {
         ComparisonVerdict.OPEN: "{} cannot tell",
         ComparisonVerdict.FAILURES_COULD_TURN_IT: "by {} failures could turn it",
-        None: "{} did not compare them",
+        None: "by {} it was not tested",
     }
     parts += [words.replace("{}", listed(verdicts[verdict])) for verdict, words in others.items() if verdict in verdicts]
     return f"{'; '.join([told, *parts])}."
