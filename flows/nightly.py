@@ -142,7 +142,7 @@ def _bought(run: StageContext) -> str:
     """What all runs dated like the night bought together, in a sentence; "" where there is one, which says it itself, or none."""
     try:
         rows = runs(run.lake)
-    except SalonError:  # the lake is away: what became of the night is told without it
+    except (SalonError, OSError, pl.exceptions.PolarsError):  # the lake is away: what became of the night is told without it
         return ""
     mine = rows.filter(pl.col("benchmark") == run.benchmark.name, pl.col("run_date") == run.run_date)
     if mine.height < 2:

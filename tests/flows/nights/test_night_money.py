@@ -49,3 +49,15 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
     assert n_first < provider.n < N_SAMPLES, "another night has its own"
     assert salon("nightly", file, "--run-date", before, "--max-usd", "1").code == 0
     assert provider.n == N_SAMPLES
+
+
+def test_a_night_that_failed_says_why_where_the_table_of_runs_cannot_be_read(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider
+) -> None:
+    provider.then = Play(401, b'{"error": {"message": "no such key"}}')
+    World(tmp_path).make(1)
+    runs = tmp_path / "lake" / "runs"
+    runs.mkdir(parents=True)
+    (runs / "0.parquet").write_bytes(b"cut")
+    said = salon("nightly", write_benchmark(tmp_path, provider.url))
+    assert (said.code, "no such key" in said.err) == (3, True)
