@@ -14,9 +14,10 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
+from flows.commands.printed.judge_moves import moves_of
 from flows.commands.printed.ruling import Told
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
-from flows.nights.judge_between import Compared, error_of, judge_moves
+from flows.nights.judge_between import Compared, error_of
 from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
 from schemas.metrics import TOTALS
@@ -91,7 +92,7 @@ def gate(
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
     pairs = _pairs(contestants(standings), baseline, candidate or [])
     ruled = rulings(comparisons, standings.filter(pl.col("judge_model").is_in(judges)), pairs, alpha)
-    moves = judge_moves(lake_root, found.benchmark, _compared(ruled, comparisons))
+    moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left)
     outcome = summary(ruled)

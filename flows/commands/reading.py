@@ -14,10 +14,10 @@ from rich.markup import escape
 from flows.commands.printed.alarms import print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.exam import print_exam
-from flows.commands.printed.judge_moves import marked, with_moves
+from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
-from flows.nights.judge_between import judge_moves, to_predecessors
+from flows.nights.judge_between import to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.errors import InputError
 from schemas.metrics import NO_TOTAL, headlines
@@ -74,7 +74,7 @@ def table(
     cells = load_cells(found) if category == Total.MACRO else load_compared_cells(found)
     moves, said = [], {}
     if category == Total.MACRO:  # of whole rankings, whichever of their rows are printed
-        moves = judge_moves(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
+        moves = moves_of(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
         said = with_moves(answers_of(cells), moves, headlines(cells))
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,

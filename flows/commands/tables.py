@@ -16,10 +16,10 @@ from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
 from flows.commands.printed.checks import print_failed_checks
-from flows.commands.printed.judge_moves import marked, with_moves
+from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.printed.replies import cost_of, print_answering, print_unreadable
-from flows.nights.judge_between import judge_moves, to_predecessors
+from flows.nights.judge_between import to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, headlines, means_for_prompts_like_these
 from schemas.records import ALL_JUDGES
@@ -181,7 +181,7 @@ def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False)
     print_pairs(console, boards_in(folder), is_short=is_short)
     cells, compared = read_cells(folder), folder / f"{COMPARISONS.name}.parquet"
     before = to_predecessors(pl.read_parquet(compared)) if compared.is_file() else []
-    moves = judge_moves(folder.parents[3], folder.parent.name, before)
+    moves = moves_of(folder.parents[3], folder.parent.name, before)
     rows = marked(leaderboard_rows(cells, is_headline_only=is_short), moves)
     print_rows(console, rows, with_moves(answers_of(cells), moves, headlines(cells)))
 

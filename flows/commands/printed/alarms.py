@@ -9,7 +9,9 @@ import polars as pl
 from rich.text import Text
 
 from flows.nights.record import notes
+from flows.observability.log_lines import complain
 from flows.observability.terminal import Console, one_line
+from schemas.errors import SalonError
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import DriftVerdict
 from schemas.tables.nights import DRIFT
@@ -20,6 +22,16 @@ from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import number
 
 _N_SHOWN = 5
+
+
+def _alarms(publication: Publication, *, is_told: bool) -> list[dict[str, Any]]:
+    """Those of alarms_of; none where the files of nights are spoiled (told on standard error): the table is none of theirs."""
+    try:
+        return alarms_of(publication)
+    except (SalonError, OSError, pl.exceptions.PolarsError) as error:
+        if is_told:
+            complain(f"whether this night has an alarm cannot be told: {one_line(str(error))}")
+        return []
 
 
 def alarms_of(publication: Publication) -> list[dict[str, Any]]:
@@ -42,7 +54,7 @@ def alarms_of(publication: Publication) -> list[dict[str, Any]]:
 
 def print_alarms(console: Console, publication: Publication) -> None:
     """A line for each alarm of the publication's night, and where the series are drawn; nothing without any."""
-    found = alarms_of(publication)
+    found = _alarms(publication, is_told=True)
     for row in found[:_N_SHOWN]:
         console.print(Text(one_line(f"alarm       {_said(row)}"), style="red"))
     if found:
@@ -53,7 +65,7 @@ def print_alarms(console: Console, publication: Publication) -> None:
 def with_alarms(rows: Sequence[LeaderboardRow], publication: Publication) -> list[LeaderboardRow]:
     """The rows, those of a series with an alarm this night with its verdict."""
     names = ("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint")
-    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in alarms_of(publication)}
+    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in _alarms(publication, is_told=False)}
     return [replace(row, drift_alarm=verdicts.get(tuple(getattr(row, name) for name in names))) for row in rows]
 
 

@@ -2,9 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.nights.judge_between import JudgeMove
+import polars as pl
+
+from flows.nights.judge_between import Compared, JudgeMove, judge_moves
+from flows.observability.log_lines import complain
+from flows.observability.terminal import one_line
+from schemas.errors import SalonError
 from schemas.statuses.cells import Total
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings.wording import number
@@ -16,6 +22,15 @@ _N_TOLD = 3  # sentences under a rubric and judge: the rows have all
 
 Said = Mapping[tuple[str, str], Sequence[str]]
 """What is answered of each rubric and judge."""
+
+
+def moves_of(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
+    """Those of `compared` that a judge moved between; none, and a word on standard error, where a night's files are spoiled."""
+    try:
+        return judge_moves(lake_root, benchmark, compared)
+    except (SalonError, OSError, pl.exceptions.PolarsError) as error:
+        complain(f"whether a judge moved between two nights cannot be told: {one_line(str(error))}")
+        return []
 
 
 def sentence(move: JudgeMove) -> str:

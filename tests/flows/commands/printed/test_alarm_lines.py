@@ -57,6 +57,21 @@ def test_the_table_says_the_alarms_of_its_night(
     assert "alarm       " not in salon("table").out  # another publication is that night's
 
 
+def test_a_spoiled_note_of_another_night_keeps_no_table_back(
+    tmp_path: Path, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    lake = tmp_path / "lake"
+    publish(lake, Draft(PublicationName("nightly", "f" * 64, DAY), tables_of([cell("north", 7.0)]), {}))
+    write_living_table(lake, DRIFT, "nightly", DRIFT.frame([drift_row(0, **ALARM)]))
+    note_night(lake, "nightly", Night({"north": "step-1"}), DAY, "f" * 64, is_whole=True)
+    assert "alarm       " in salon("table").out
+    (lake / "nights" / "nightly" / "2026-09-05.json").write_text('{"x":')
+    said = salon("table")
+    assert (said.code, "north" in said.out, "alarm       " in said.out) == (0, True, False)
+    assert said.err.count("whether this night has an alarm cannot be told: ") == 1
+
+
 def test_the_night_ends_with_its_alarms(tmp_path: Path, salon: Callable[..., Said], judge_url: str) -> None:
     folder = tmp_path / "made" / MODEL / World(tmp_path).make(1)
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
