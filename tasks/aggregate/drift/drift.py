@@ -134,8 +134,13 @@ _RETURNED, _FAR = 1, 3  # standard deviations between nights
 
 
 def _has_returned() -> pl.Expr:
-    """Whether the anchors are back where they were, and the model is not: that their average is still off is of nights before."""
-    is_back = (pl.col("anchor_estimate") - pl.col("anchor_mean")).abs() <= _RETURNED * pl.col("anchor_sd")
+    """Whether the anchors are back where they were, and the model is not: that their average is still off is of nights before.
+
+    For two nights that asked them: by chance one night in six of a judge that is two standard deviations off lies as near.
+    """
+    is_near = (pl.col("anchor_estimate") - pl.col("anchor_mean")).abs() <= _RETURNED * pl.col("anchor_sd")
+    was_near = is_near.forward_fill().shift().over([*SERIES, "anchor_set"], order_by="run_date")
+    is_back = is_near & was_near
     is_apart = (_APART - pl.col("apart_mean")).abs() > _FAR * pl.col("apart_sd")
     return (is_back & is_apart).fill_null(value=False)
 

