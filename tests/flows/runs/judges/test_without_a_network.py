@@ -253,7 +253,8 @@ def test_what_a_batch_api_has_is_not_exported(tmp_path: Path, file: Path) -> Non
         claims = Claims(ledger)
         await claims.take(keys[:3])
         batch = Batch("t" * 32, NOBODY, "K", "salon-demo-judge", BatchState.INTENDED, 3, 9, holder_id=claims.owner_id)
-        await ledger.alone(partial(declare, batch=batch, ask_indexes=dict.fromkeys(keys[:3], 0)))
+        asks = dict.fromkeys(keys[:3], 0)
+        await ledger.alone(partial(declare, batch=batch, ask_indexes=asks, reserved_nusd={}))
 
     with Ledger(f"sqlite:///{tmp_path / 'lake' / 'ledger.db'}") as ledger:
         asyncio.run(hand_over(ledger))
