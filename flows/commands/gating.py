@@ -39,6 +39,7 @@ from tasks.lake.reading import open_lake
 from tasks.publish.exam import marks
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication, checked_file, chosen
+from tasks.publish.standings.wording import signed
 
 PREDECESSOR = "predecessor"
 _WORDS = {
@@ -211,10 +212,10 @@ _HEADERS = ("ranking", "candidate", "held against", "change", "would find", "pro
 def _row(ruling: Ruling) -> tuple[str, ...]:
     """The cells of _HEADERS."""
     ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
-    change = "" if ruling.delta is None else f"{ruling.delta:+.3g}"
+    change = "" if ruling.delta is None else signed(ruling.delta)
     if ruling.delta_low is not None and ruling.delta_high is not None:
-        change += f" [{ruling.delta_low:+.3g}, {ruling.delta_high:+.3g}]"
-    drop = "" if ruling.smallest_drop is None else f"{-ruling.smallest_drop:.3g}"
+        change += f" [{signed(ruling.delta_low)}, {signed(ruling.delta_high)}]"
+    drop = "" if ruling.smallest_drop is None else signed(-ruling.smallest_drop)
     why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
     prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why

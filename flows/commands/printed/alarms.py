@@ -19,7 +19,7 @@ from tasks.lake.reading import with_later_columns
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.living_tables import living_table
 from tasks.publish.reading import Publication
-from tasks.publish.standings.wording import number
+from tasks.publish.standings.wording import signed
 
 _N_SHOWN = 5
 
@@ -71,9 +71,5 @@ def with_alarms(rows: Sequence[LeaderboardRow], publication: Publication) -> lis
 
 def _said(row: dict[str, Any]) -> str:
     why = f" ({row['reason'].replace('_', ' ')})" if row["verdict"] == DriftVerdict.UNKNOWN and row["reason"] else ""
-    since = "" if row["changed_on"] is None else f", since {row['changed_on']}, shift {_signed(row['shift'])}"
+    since = "" if row["changed_on"] is None else f", since {row['changed_on']}, shift {signed(row['shift'])}"
     return f"{row['model']}, {row['rubric_id']}/{row['dimension']}, judged by {row['judge_model']}: {row['verdict']}{why}{since}"
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value > 0 else ''}{number(value, 2)}"

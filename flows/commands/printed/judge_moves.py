@@ -13,7 +13,7 @@ from flows.observability.terminal import one_line
 from schemas.errors import SalonError
 from schemas.statuses.cells import Total
 from tasks.publish.leaderboard import LeaderboardRow
-from tasks.publish.standings.wording import number
+from tasks.publish.standings.wording import signed
 
 if TYPE_CHECKING:
     from tasks.aggregate.drift.between import Change
@@ -67,7 +67,7 @@ def marked(rows: Sequence[LeaderboardRow], moves: Sequence[JudgeMove]) -> list[L
         if move is None or row.category != Total.MACRO:
             found.append(row)
             continue
-        mark = f"the judge moved too, its anchors by {_signed(move.anchors.delta)} since the night of {move.reference[1]}"
+        mark = f"the judge moved too, its anchors by {signed(move.anchors.delta)} since the night of {move.reference[1]}"
         found.append(
             replace(
                 row,
@@ -81,10 +81,5 @@ def marked(rows: Sequence[LeaderboardRow], moves: Sequence[JudgeMove]) -> list[L
 
 
 def _figure(change: "Change") -> str:
-    interval = "" if change.low is None or change.high is None else f" [{_signed(change.low)}, {_signed(change.high)}]"
-    return _signed(change.delta) + interval
-
-
-def _signed(value: float) -> str:
-    text = number(value, 2)
-    return f"+{text}" if round(value, 2) > 0 else text
+    interval = "" if change.low is None or change.high is None else f" [{signed(change.low)}, {signed(change.high)}]"
+    return signed(change.delta) + interval

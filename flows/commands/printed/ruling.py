@@ -8,6 +8,7 @@ from flows.commands.printed.judge_moves import sentence
 from flows.nights.judge_between import JudgeMove
 from tasks.aggregate.gate import TOO_FEW, Outcome, Ruling, prompts_needed, summary
 from tasks.publish.reading import Publication
+from tasks.publish.standings.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Told:
         return {
             Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons.",
             Outcome.UNKNOWN: f"Nobody can tell: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons say nothing.",
-            Outcome.NO_REGRESSION: f"No regression found in {len(self.ruled)} comparisons.",
+            Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
         }[summary(self.ruled)]
 
     @property

@@ -103,8 +103,8 @@ def delta(row: Row, other: str, n_digits: int = 2) -> str:
     """The difference to `other` and its interval, such as "+0.42 [0.10, 0.74]"; one that is the whole scale is none."""
     value, low, high = (row[f"delta_{other}{end}"] for end in ("", "_low", "_high"))
     if _cannot_be_shown(row, other):
-        return _signed(value, n_digits)
-    return _signed(value, n_digits) + ("" if low is None else f" [{_signed(low, n_digits)}, {_signed(high, n_digits)}]")
+        return signed(value, n_digits)
+    return signed(value, n_digits) + ("" if low is None else f" [{signed(low, n_digits)}, {signed(high, n_digits)}]")
 
 
 def why(row: Row) -> str:
@@ -212,7 +212,8 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _signed(value: float, n_digits: int) -> str:
+def signed(value: float, n_digits: int = 2) -> str:
+    """A difference, or an end of its interval."""
     n = digits_of(value, n_digits)
     return f"+{number(value, n)}" if round(value, n) > 0 else number(value, n)
 

@@ -87,7 +87,7 @@ def published(tmp_path: Path) -> Path:
     ("arguments", "code", "says"),
     [
         ((), 1, "Regression: worse in 1 of 1 comparisons."),
-        (("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 0, "No regression found in 1 comparisons."),
+        (("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 0, "No regression found in 1 comparison."),
         (("--baseline", "pa|nter/step-1"), 1, "judge differs"),
         (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Nobody can tell: 1 of 1 comparisons say nothing."),
         (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
