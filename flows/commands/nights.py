@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.printed.alarms import print_alarms
+from flows.commands.printed.alarms import alarms_of, print_alarms
 from flows.commands.printed.plan import print_plan
 from flows.commands.running import (
     BenchmarkFile,
@@ -88,7 +88,8 @@ def nightly(
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
-        print_alarms(out, find_publication(open_night(file, summary.run_date, is_asking=False).lake.root, summary.publication_id))
+        lake_root = open_night(file, summary.run_date, is_asking=False).lake.root
+        print_alarms(out, alarms_of(find_publication(lake_root, summary.publication_id)))
         return 0
     return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
 
@@ -136,7 +137,7 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     if summary.same_as is not None:
         out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
     print_summary(out, ran)
-    print_alarms(out, find_publication(opened.lake.root, summary.publication_id))
+    print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
     is_stale = summary.same_as is not None and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
     return 1 if ran.is_blocked or is_stale else 0
 

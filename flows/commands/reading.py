@@ -11,7 +11,7 @@ import orjson
 import typer
 from rich.markup import escape
 
-from flows.commands.printed.alarms import print_alarms, with_alarms
+from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.exam import print_exam
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
@@ -92,7 +92,8 @@ def table(
     # of models, checkpoints and categories alone there is no board
     pairs = boards if (model, checkpoint, category) == (None, None, Total.MACRO) else []
     rows = marked(leaderboard_rows(cells, category=category, is_headline_only=False), moves)
-    rows = with_alarms(sorted_rows(rows, sort), found)
+    alarms = alarms_of(found)
+    rows = with_alarms(sorted_rows(rows, sort), alarms)
     if boards and not pairs and not rows:
         raise InputError(
             "there are no such means: what was compared in pairs has win rates, from which --model, --checkpoint and --category "
@@ -106,7 +107,7 @@ def table(
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
-    print_alarms(console, found)
+    print_alarms(console, alarms)
     if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
         print_exam(console, found.folder)
         if category == Total.MACRO:

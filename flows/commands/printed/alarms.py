@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 from rich.text import Text
 
+from flows.commands.printed.judge_moves import unless_spoiled
 from flows.nights.record import notes
-from flows.observability.log_lines import complain
 from flows.observability.terminal import Console, one_line
-from schemas.errors import SalonError
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import DriftVerdict
 from schemas.tables.nights import DRIFT
@@ -24,17 +23,7 @@ from tasks.publish.standings.wording import signed
 _N_SHOWN = 5
 
 
-def _alarms(publication: Publication, *, is_told: bool) -> list[dict[str, Any]]:
-    """Those of alarms_of; none where the files of nights are spoiled (told on standard error): the table is none of theirs."""
-    try:
-        return alarms_of(publication)
-    except (SalonError, OSError, pl.exceptions.PolarsError) as error:
-        if is_told:
-            complain(f"whether this night has an alarm cannot be told: {one_line(str(error))}")
-        return []
-
-
-def alarms_of(publication: Publication) -> list[dict[str, Any]]:
+def _read(publication: Publication) -> list[dict[str, Any]]:
     """The rows of DRIFT with an alarm on the night that this publication is; none where it is no night's.
 
     Overall scores first, then by series. A night that was published again has the alarms of its last publication.
@@ -52,9 +41,13 @@ def alarms_of(publication: Publication) -> list[dict[str, Any]]:
     return rows.sort(first, "rubric_id", "judge_model", "model", "dimension").collect().to_dicts()
 
 
-def print_alarms(console: Console, publication: Publication) -> None:
-    """A line for each alarm of the publication's night, and where the series are drawn; nothing without any."""
-    found = _alarms(publication, is_told=True)
+def alarms_of(publication: Publication) -> list[dict[str, Any]]:
+    """The alarms of the night that this publication is, as rows of DRIFT; none where its files are spoiled, which is told."""
+    return unless_spoiled(lambda: _read(publication), "whether this night has an alarm")
+
+
+def print_alarms(console: Console, found: Sequence[dict[str, Any]]) -> None:
+    """A line for each alarm, and where the series are drawn; nothing without any."""
     for row in found[:_N_SHOWN]:
         console.print(Text(one_line(f"alarm       {_said(row)}"), style="red"))
     if found:
@@ -62,10 +55,10 @@ def print_alarms(console: Console, publication: Publication) -> None:
         console.print(f"            {more}the nights are drawn on the index: salon open --index", style="dim")
 
 
-def with_alarms(rows: Sequence[LeaderboardRow], publication: Publication) -> list[LeaderboardRow]:
+def with_alarms(rows: Sequence[LeaderboardRow], found: Sequence[dict[str, Any]]) -> list[LeaderboardRow]:
     """The rows, those of a series with an alarm this night with its verdict."""
     names = ("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint")
-    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in _alarms(publication, is_told=False)}
+    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in found}
     return [replace(row, drift_alarm=verdicts.get(tuple(getattr(row, name) for name in names))) for row in rows]
 
 

@@ -1,9 +1,9 @@
 """How it is told that a judge moved between two checkpoints that are compared: table, gate and a night's last lines."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -18,19 +18,25 @@ from tasks.publish.standings.wording import signed
 if TYPE_CHECKING:
     from tasks.aggregate.drift.between import Change
 
+_Row = TypeVar("_Row")
 _N_TOLD = 3  # sentences under a rubric and judge: the rows have all
 
 Said = Mapping[tuple[str, str], Sequence[str]]
 """What is answered of each rubric and judge."""
 
 
-def moves_of(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
-    """Those of `compared` that a judge moved between; none, and a word on standard error, where a night's files are spoiled."""
+def unless_spoiled(read: Callable[[], list[_Row]], what: str) -> list[_Row]:
+    """What is read of nights; nothing, and a word on standard error, where their files are spoiled: a table stands without."""
     try:
-        return judge_moves(lake_root, benchmark, compared)
+        return read()
     except (SalonError, OSError, pl.exceptions.PolarsError) as error:
-        complain(f"whether a judge moved between two nights cannot be told: {one_line(str(error))}")
+        complain(f"{what} cannot be told: {one_line(str(error))}")
         return []
+
+
+def moves_of(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
+    """Those of `compared` that a judge moved between."""
+    return unless_spoiled(lambda: judge_moves(lake_root, benchmark, compared), "whether a judge moved between two nights")
 
 
 def sentence(move: JudgeMove) -> str:
