@@ -30,22 +30,29 @@ class Before:
 
 def before(run: RunContext) -> Before:
     """What is current before the run publishes."""
-    home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
-    pointer = read_pointer(home)
-    if pointer is None:
+    found = _current(run)
+    if found is None:
         return Before({}, ())
-    folder = home / pointer["publication_id"]
-    found = Publication(run.benchmark.name, folder.name, pointer["run_date"], folder, is_current=True)
     try:
         cells = pl.read_parquet(checked_file(found, f"{BENCHMARK_LONG.name}.parquet"), columns=["model", "checkpoint"])
     except CorruptLakeError:  # salon verify says so; a run needs nothing of it
         cells = BENCHMARK_LONG.empty()
-    return Before(read_provenance(folder) or {}, checkpoints_in(cells))
+    return Before(read_provenance(found.folder) or {}, checkpoints_in(cells))
 
 
 def asks_otherwise(run: RunContext) -> list[str]:
     """What a run that has not happened would ask otherwise than the publication that is current now."""
-    return asked_otherwise(before(run).provenance, provenance(run))
+    found = _current(run)
+    return asked_otherwise(read_provenance(found.folder) or {}, provenance(run)) if found else []
+
+
+def _current(run: RunContext) -> Publication | None:
+    home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
+    pointer = read_pointer(home)
+    if pointer is None:
+        return None
+    folder = home / pointer["publication_id"]
+    return Publication(run.benchmark.name, folder.name, pointer["run_date"], folder, is_current=True)
 
 
 def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:

@@ -155,8 +155,8 @@ def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int]
         {"request_key": key, "ask_index": index, "attempt_id": ids[key]} for key, index in ask_indexes.items()
     ]
     connection.execute(insert(ATTEMPTS), [line | attempt for line in lines])
-    held = [{"token": batch.token, "reserved": reserved_nusd.get(key)} for key in ask_indexes]
-    connection.execute(insert(BATCH_LINES), [line | of_line for line, of_line in zip(lines, held, strict=True)])
+    held = [line | {"token": batch.token, "reserved": reserved_nusd.get(line["request_key"])} for line in lines]
+    connection.execute(insert(BATCH_LINES), held)
 
 
 def open_batches(connection: Connection, judge_model: str) -> list[Batch]:
