@@ -150,6 +150,20 @@ class Wire:
             return web.Response()
 
 
+def in_results(change: Callable[[dict[str, Any]], None], end: str = "/content") -> Callable[[str, bytes], bytes]:
+    """For Wire.change: files of results, fetched by calls that end so, with each line's response changed."""
+
+    def changed(call: str, body: bytes) -> bytes:
+        if not call.endswith(end):
+            return body
+        lines = [json.loads(line) for line in body.splitlines()]
+        for line in lines:
+            change(line["response"])
+        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+    return changed
+
+
 @dataclass
 class Bench:
     """A planned dataset, and the call that judges it: in this process or in one of its own."""

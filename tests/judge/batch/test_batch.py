@@ -31,6 +31,7 @@ from tests.judge.batch.batch_bench import (
     Bench,
     Child,
     Wire,
+    in_results,
     plan_scenes,
 )
 
@@ -492,19 +493,14 @@ def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench]
     bench.check_all_is_settled()
 
 
-def _long(call: str, body: bytes) -> bytes:
-    """Files of results that say of each reply that it was as long as it may be."""
-    if not call.endswith("/content"):
-        return body
-    lines = [json.loads(line) for line in body.splitlines()]
-    for line in lines:
-        line["response"]["body"]["usage"]["completion_tokens"] = 1000
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+def _long(response: dict[str, Any]) -> None:
+    """A reply as long as it may be."""
+    response["body"]["usage"]["completion_tokens"] = 1000
 
 
 def test_a_budget_lets_so_many_through(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
-    bench.wire.change = _long  # each reply costs all that is set aside for it: nothing is given back
+    bench.wire.change = in_results(_long)  # each reply costs all that is set aside for it: nothing is given back
     bounded = {"temperature": 0, "max_tokens": 1000}
     price = Price(input_usd_per_million=0, output_usd_per_million=1, batch_share=1)  # at worst 0.001 a line
     outcome = bench.run(judge=bench.judge(parameters=bounded, price=price), max_usd=0.0105)

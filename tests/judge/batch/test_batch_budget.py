@@ -1,7 +1,6 @@
 """What batches set aside of `max_usd`: by the pictures' own sizes, and by what earlier replies of any kind were billed."""
 
 import asyncio
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.outcome import Outcome
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
-from tests.judge.batch.batch_bench import JUDGED, N_REQUESTS, PLAN, QUICK, Bench, Wire, plan_scenes
+from tests.judge.batch.batch_bench import JUDGED, N_REQUESTS, PLAN, QUICK, Bench, Wire, in_results, plan_scenes
 
 pytestmark = pytest.mark.slow
 
@@ -75,28 +74,18 @@ def billed_usd(bench: Bench) -> float:
     return float(bench.rows("SELECT coalesce(sum(cost_usd), 0) FROM replies")[0][0])
 
 
-def dear(call: str, body: bytes) -> bytes:
-    """Files of results that say of each input twenty times as many tokens as the bound of it."""
-    if not call.endswith("/content"):
-        return body
-    lines = [json.loads(line) for line in body.splitlines()]
-    for line in lines:
-        line["response"]["body"]["usage"]["prompt_tokens"] = 100_000
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+def dear(response: dict[str, Any]) -> None:
+    """Twenty times as many tokens of each input as the bound of it."""
+    response["body"]["usage"]["prompt_tokens"] = 100_000
 
 
 def unchanged(_: str, body: bytes) -> bytes:
     return body
 
 
-def without_usage(call: str, body: bytes) -> bytes:
-    """Files of results that do not say what was billed."""
-    if not call.endswith("/content"):
-        return body
-    lines = [json.loads(line) for line in body.splitlines()]
-    for line in lines:
-        del line["response"]["body"]["usage"]
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+def without_usage(response: dict[str, Any]) -> None:
+    """Nothing is said of what was billed."""
+    del response["body"]["usage"]
 
 
 def test_a_reply_to_a_batch_corrects_what_is_expected_as_one_online_does(bench: Bench, tmp_path: Path) -> None:
@@ -112,7 +101,7 @@ def test_a_reply_to_a_batch_corrects_what_is_expected_as_one_online_does(bench: 
 
 
 def test_a_batch_sets_aside_what_earlier_replies_show_that_a_request_can_cost(bench: Bench) -> None:
-    bench.wire.change = dear
+    bench.wire.change = in_results(dear)
     first, second = bench.parts[:2]
     bench.run(parts=[first])
     before_usd = billed_usd(bench)
@@ -150,7 +139,7 @@ def test_starts_of_one_budget_have_it_together_whoever_collects_the_batch(make_b
 HELD: dict[str, tuple[dict[str, Any], Callable[[str, bytes], bytes], int]] = {
     "expired before they were asked": ({"in_progress_s": 5, "window_s": 0.1}, unchanged, 0),
     "refused one by one": ({"line_faults": {"policy_400": 1}}, unchanged, 0),
-    "answered without saying what it cost": ({}, without_usage, N_REQUESTS * WORST_NUSD),
+    "answered without saying what it cost": ({}, in_results(without_usage), N_REQUESTS * WORST_NUSD),
 }
 
 
@@ -172,15 +161,10 @@ def test_large_pictures_are_set_aside_by_their_sizes(tmp_path: Path, make_wire: 
     fields = LITE_FIELDS | {"base_url": f"{wire.url}beta"}
     bench = Bench(*plan_scenes(tmp_path, Judge(**fields), SIDE_PX), f"sqlite:///{tmp_path}/ledger.db", wire, fields)
 
-    def billed(call: str, body: bytes) -> bytes:
-        if not call.endswith(":download"):
-            return body
-        lines = [json.loads(line) for line in body.splitlines()]
-        for line in lines:
-            line["response"]["usageMetadata"]["promptTokenCount"] = LITE_TOKENS + 500
-        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    def billed(response: dict[str, Any]) -> None:
+        response["usageMetadata"]["promptTokenCount"] = LITE_TOKENS + 500
 
-    wire.change = billed
+    wire.change = in_results(billed, ":download")
     outcome = bench.run(max_usd=0.008)
     assert 0 < outcome.n_answered < N_REQUESTS
     assert billed_usd(bench) <= 0.008
