@@ -44,18 +44,24 @@ def bounds(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, tuple[float
     return narrowed
 
 
-def violations(rubric: Rubric, scores: Mapping[str, float], facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
-    """The scores a holding rule forbids, each with the [low, high] that was allowed. Never raises on facts of a user."""
+def violations(
+    rubric: Rubric, scores: Mapping[str, float], facts: Mapping[str, object], of_items: str | None = None
+) -> dict[str, tuple[float, float]]:  # fmt: skip
+    """The scores a holding rule forbids, each with the [low, high] that was allowed. Never raises on facts of a user.
+
+    `of_items` names the dimension of all scores where they are those of items, by their ids.
+    """
     if not rubric.rules:
         return {}
     ruled = {key for rule in rubric.rules if _holds(rubric, rule, facts) for key in rule.dimensions}
     if not ruled:
         return {}
     allowed = bounds(rubric, facts)
+    of = {key: of_items or key for key in scores}
     return {
-        key: allowed[key]
+        key: allowed[of[key]]
         for key, score in scores.items()
-        if key in ruled and key in allowed and not allowed[key][0] <= score <= allowed[key][1]
+        if of[key] in ruled and of[key] in allowed and not allowed[of[key]][0] <= score <= allowed[of[key]][1]
     }
 
 

@@ -65,15 +65,16 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
         return Unreadable(reason or ParseReason.NOT_FOUND)
     text = with_plain_blanks(text)
     if rubric.items:
-        return _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
-    if variant.dimensions[0].probability:
-        return read_probabilities(variant.dimensions[0], text, variant.prompt, context)
-    if rubric.program:
+        read = _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
+    elif variant.dimensions[0].probability:
+        read = read_probabilities(variant.dimensions[0], text, variant.prompt, context)
+    elif rubric.program:
         read = read_numbers(text, variant.dimensions)
     else:
         read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
     if isinstance(read, ReadScores) and rubric.rules:
-        return replace(read, violated=violations(rubric, read.scores, context))
+        of_items = variant.dimensions[0].key if rubric.items else None
+        return replace(read, violated=violations(rubric, read.scores, context, of_items))
     return read
 
 

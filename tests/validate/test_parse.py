@@ -1,13 +1,14 @@
 """Replies become scores: which ask counts, what a failure is called, what stands on the row. The reader has its own tests."""
 
-import dataclasses
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rubrics.model import Dimension, Items, Probability, ReplyFormat, Variant
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.statuses.rows import ParseReason, ReplyStatus
 from schemas.tables.stored import SCORES
@@ -104,6 +105,29 @@ def test_a_rule_strikes_out_only_the_dimension_it_forbids(lakes):
     assert (picture["status"], picture["score"], picture["is_rule_kept"]) == ("scored", 3.0, True)
 
 
+ANSWERS = (("yes", 1.0), ("no", 0.0))
+SOFT = Dimension("words", ("words",), 0.0, 1.0, answers=ANSWERS, probability=Probability(is_normalised=True, min_mass=0.5))
+YES = json.dumps({"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": [{"token": "no", "logprob": -2.4}]}]})
+WORD = replace(SOFT, probability=None)
+OF_OTHER_FORMS = {
+    "a probability": (ReplyFormat.ANSWER, None, SOFT, ("yes", "stop", None, YES), {}),
+    "an item alone": (ReplyFormat.ANSWER, Items("items", False, {}, {}), WORD, ("yes",), {"items": [{"expected": "yes"}]}),
+    "items together": (
+        ReplyFormat.LIST, Items("items", True, {}, {}), WORD, ('["yes", "no"]',), {"items": [{"id": "i1"}, {"id": "i2"}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "items", "dimension", "said", "facts"), OF_OTHER_FORMS.values(), ids=OF_OTHER_FORMS)
+def test_a_rule_holds_whatever_the_reply_is_read_from(lakes, form, items, dimension, said, facts):
+    """The verdict of the numbers is made apart from the reader's: where they differ, the data checks stop the publication."""
+    variants = {None: Variant(None, None, None, (dimension,))}
+    marks_so = replace(lakes.rubrics["marks"], reply_format=form, items=items, variants=variants)
+    asked = marks(("answered", *said), facts=json.dumps({"text_is_null": True} | facts))
+    rows = parse_part(*asked, {"marks": marks_so}).select("item", "status", "is_rule_kept").rows()
+    are_two = form is ReplyFormat.LIST
+    assert rows == [("i1" if are_two else "", "rule_violation", False), *([("i2", "scored", True)] if are_two else [])]
+
+
 def test_a_rule_violation_is_readable_so_the_reask_is_not_used(lakes):
     asks = [("answered", GOOD), ("answered", '{"words": 0, "picture": 1}')]
     rows = parse_part(*marks(*asks, facts='{"text_is_null":true}'), lakes.rubrics)
@@ -160,7 +184,7 @@ def test_facts_that_are_no_json_object_are_a_corrupt_lake(lakes):
 
 
 def test_reading_id_follows_replies_rubrics_and_code(lakes):
-    changed = lakes.rubrics | {"marks": dataclasses.replace(lakes.rubrics["marks"], digest="0" * 64)}
+    changed = lakes.rubrics | {"marks": replace(lakes.rubrics["marks"], digest="0" * 64)}
     found = {
         reading_id("s", lakes.rubrics, "v"), reading_id("t", lakes.rubrics, "v"), reading_id("s", lakes.rubrics, "w"),
         reading_id("s", changed, "v"),
