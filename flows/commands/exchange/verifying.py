@@ -30,8 +30,11 @@ NOT_ALL = 4
 
 def verify(
     publication: Annotated[
-        str, typer.Argument(help="A publication's id or its beginning, or its folder; or a bundle, FILE.zip or its folder.")
-    ],
+        str,
+        typer.Argument(
+            help="A publication's id or its beginning, or its folder; or a bundle, FILE.zip or its folder. Default: the current one."
+        ),
+    ] = "",
     lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
@@ -40,17 +43,18 @@ def verify(
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
     from flows.verification.verifying import verify as verify_folder
+    from tasks.publish.reading import chosen
     from tasks.verify.bundle_opening import is_bundle
     from tasks.verify.publication import find_folder
 
-    if is_bundle(Path(publication)):
+    if publication and is_bundle(Path(publication)):
         if file or rubrics:
             raise InputError("--file and --rubrics are for a publication in a lake; a bundle has its own with it")
         return _verify_bundle(Path(publication), limit, as_json=as_json)
     if publication.endswith(".zip") and not Path(publication).exists():
         raise InputError(f"there is no file {publication}; name a bundle that salon export --to bundle wrote, or a publication")
     with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
-        folder = find_folder(named.root, publication)
+        folder = find_folder(named.root, publication) if publication else chosen(named.root, None, None).folder
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
         print(_as_json(verdict, {"steps": verdict.steps}))

@@ -87,3 +87,11 @@ def test_what_is_the_same_is_said_without_differences(publication: str, salon: C
     said = salon("verify", publication)
     assert said.code == 0
     assert "differences" not in said.out
+
+
+def test_without_an_argument_the_current_publication_is_verified(publication: str, salon: Callable[..., Said]) -> None:
+    said = salon("verify", "--json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["publication"].startswith(publication)
+    nothing = salon("verify", "--lake", "elsewhere")
+    assert (nothing.code, "there is no publication in the lake elsewhere" in nothing.err) == (2, True)
