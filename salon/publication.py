@@ -173,13 +173,15 @@ class Publication:
     ) -> "pl.DataFrame":
         """The published comparisons of a with b (checkpoint, or model/checkpoint), as a less b: one row for each pair of cells.
 
-        `verdict` is what the page says of a. Raises SalonError for a name that is no checkpoint's, or more than one's, and where
-        the two were compared in pairs alone: win rates are another table.
+        `verdict` is what the page says of a. Raises SalonError for a name that is no checkpoint's, or more than one's, where both
+        are one, and where the two were compared in pairs alone: win rates are another table.
         """
         import polars as pl
 
         table = self.table("comparisons")
         first, second = (self._contestant(name) for name in (a, b))
+        if first == second:
+            raise SalonError(f"{a!r} and {b!r} are one checkpoint; write another one to compare it with")
         sides = [tuple(f"{name}_{side}" for name in _CONTESTANT) for side in "ab"]
         if table.is_empty() and "preferences.parquet" in self.files:
             raise SalonError(

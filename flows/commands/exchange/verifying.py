@@ -31,9 +31,7 @@ NOT_ALL = 4
 def verify(
     publication: Annotated[
         str,
-        typer.Argument(
-            help="A publication's id or its beginning, or its folder; or a bundle, FILE.zip or its folder. Default: the current one."
-        ),
+        typer.Argument(help="A publication's id, its beginning or its folder (default: the current one); or a bundle, FILE.zip."),
     ] = "",
     lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,

@@ -289,6 +289,8 @@ def test_what_was_compared_in_pairs_says_with_which_and_shows_who_won(paired: Pa
         p.compare("3", "2")
     with pytest.raises(salon.SalonError, match=r"write one of: m/1, m/2, m/3$"):
         p.compare("4", "2")
+    with pytest.raises(salon.SalonError, match=r"'3' and 'm/3' are one checkpoint"):
+        p.compare("3", "m/3")
     card = p._repr_html_()
     rates = p.table("preferences").filter(category="__macro__")["win_rate"]
     assert card.count("<td>m / ") == 6
