@@ -82,21 +82,21 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
 def differing_prompts(run: StageContext) -> list[str]:
     """A note where checkpoints have different prompts under one item_id, as after a correction in some of them alone.
 
-    In memory are two numbers for each item. Items with several prompts in one checkpoint are left aside: there an id is no
+    In memory are three numbers for each item. Items with several prompts in one checkpoint are left aside: there an id is no
     prompt's name.
     """
     if not any("prompt" in rubric.unit for rubric in run.rubrics.values()):
         return []
-    ends = pl.DataFrame(schema={"item_id": pl.String, "low": pl.UInt64, "high": pl.UInt64})
-    by_item = [pl.col("low").min(), pl.col("high").max()]
+    ends = pl.DataFrame(schema=dict.fromkeys(["item", "low", "high"], pl.UInt64))
+    by_item, prompt = [pl.col("low").min(), pl.col("high").max()], pl.col("prompt").hash()
     for rows in run.lake.scans(SAMPLES, run.ids.dataset_id):
-        hashes = _named_prompts(rows).select("item_id", low=pl.col("prompt").hash(), high=pl.col("prompt").hash())
-        some = hashes.group_by("item_id").agg(by_item).collect(engine="streaming")
-        ends = pl.concat([ends, some]).group_by("item_id").agg(by_item)
-    several = ends.filter(pl.col("low") != pl.col("high"))["item_id"].sort()
+        hashes = _named_prompts(rows).select(item=pl.col("item_id").hash(), low=prompt, high=prompt)
+        some = hashes.group_by("item").agg(by_item).collect(engine="streaming")
+        ends = pl.concat([ends, some]).group_by("item").agg(by_item)
+    several = ends.filter(pl.col("low") != pl.col("high"))["item"].sort()
     if several.is_empty():
         return []
-    is_one = pl.col("item_id").is_in(several.head(_N_LOOKED_AT).to_list())
+    is_one = pl.col("item_id").hash().is_in(several.head(_N_LOOKED_AT).implode())
     made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: _named_prompts(rows).filter(is_one).unique())
     return _of_items(made, len(several))
 
