@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.throughput import kept
+from benchmarks.throughput import measuring
 from benchmarks.throughput.contenders import CONTENDERS, Contender, NotInstalledError, install, settings_for
 from benchmarks.throughput.material import make_pictures, write_benchmark, write_items
 from benchmarks.throughput.measuring import RunFailedError, Usage, bytes_kept, measure, said_by
@@ -114,11 +114,11 @@ class Bench:
     def of_salon(self, n: int, usage: Usage, asking_s: float, output: Path) -> Run:
         """The same with what Salon alone is asked for. Raises RunFailedError where a picture stands anywhere as base64."""
         picture = (self.folder / "images" / "00000.jpg").read_bytes()
-        found = kept.files_with_base64(output, picture) + kept.files_with_base64(self.folder / "prefect", picture)
+        found = measuring.files_with_base64(output, picture) + measuring.files_with_base64(self.folder / "prefect", picture)
         if found:
             raise RunFailedError(f"a picture is kept as base64 in {', '.join(found)}")
         stages = json.loads((output / "stages.json").read_text(encoding="utf-8"))
-        return Run(n, usage, asking_s, bytes_kept(output / "lake"), stages, kept.by_part(output / "lake"))
+        return Run(n, usage, asking_s, bytes_kept(output / "lake"), stages, measuring.by_part(output / "lake"))
 
     def command(self, contender: Contender | None, items: Path, output: Path) -> tuple[list[str], Path, dict[str, str]]:
         """The command, its folder and its environment variables. Each has a home of its own, so that none finds a cache."""

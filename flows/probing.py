@@ -2,6 +2,9 @@
 
 Beside each stands a twin with harmless words of the same form in the same place: what is left of the shift is obedience. It
 measures some texts in three places on one set of samples. What it does not find, another text may do.
+
+`salon exam`: the same beside twins with planted faults, and how many of them each dimension notices, as a benchmark's [exam]
+does in its nights, without a publication. The twins are tasks/ingest/twins.
 """
 
 import uuid
@@ -17,13 +20,17 @@ from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from rubrics.model import Rubric
+from schemas.benchmark.exam import Exam
 from schemas.errors import InputError
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.comparisons.families import ALPHA
+from tasks.aggregate.exam import exam_table
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
-from tasks.ingest.twins.dataset import picture_in, some_samples, store
+from tasks.aggregate.tables import Settings
+from tasks.ingest.twins.dataset import exam_of, picture_in, some_samples, store
+from tasks.ingest.twins.exam import twins_in
 from tasks.ingest.twins.probe import twins_of
 
 Row = dict[str, Any]
@@ -194,3 +201,26 @@ def _shift(named: tuple[str, str, str, str], rows: pl.DataFrame, rubric: Rubric)
 
 def _mean(rows: pl.DataFrame, column: str) -> float:
     return float(rows[column].sum()) / rows.height
+
+
+def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
+    """Judge `n_samples` of each source and all their twins, and make the table `exam` of them.
+
+    Only what the ledger lacks is asked, under the benchmark's limits. Raises InputError where nothing can be planted.
+    """
+    with lake_in_use(run):
+        run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex, publication_id="0" * 64)
+        key = exam_of(run, exam, n_samples)
+        if not key:
+            raise InputError(
+                "no usable sample of this benchmark can be given one of the faults "
+                f"{', '.join(exam.faults)}: they need a picture, or a prompt; choose other --faults"
+            )
+        run = run.having(dataset_id=key)
+        planned = stages.plan(run)
+        run = run.having(plan_id=planned.plan_id)
+        judge(run, planned.parts)
+        run = run.having(snapshot_id=stages.take_snapshot(run, planned))
+        judged = run.lake.scan(JUDGEMENTS, planned.plan_id)
+        scores = run.lake.scan(SCORES, stages.read(run, planned))
+        return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam)

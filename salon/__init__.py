@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon.errors import SalonError
+from salon.notebook import Report
 from salon.places import Place
 from salon.publication import Publication
-from salon.report import Report
 from salon.running import Plan, parse, plan, run
 from salon.samples import Samples
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from salon.errors import SalonError
-from salon.notebook import as_html
+from salon.notebook import Report, as_html
 from salon.places import Place
-from salon.report import Report
 from salon.rows import given, headlines, in_order, is_of, narrowed, sides, turned_round, with_blindness
 from salon.samples import Samples
 

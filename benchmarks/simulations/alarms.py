@@ -17,9 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy import special
 
-from benchmarks.simulations.coarse_nights import COARSE, COARSE_CHART, FALLS, falls
 from benchmarks.simulations.nights import NIGHT_SD
-from benchmarks.simulations.one_series import N_QUIET, WINDOW, against_limits
+from benchmarks.simulations.one_series import COARSE, COARSE_CHART, FALLS, N_QUIET, WINDOW, against_limits, falls
 from tasks.aggregate.drift import ewma
 from tasks.aggregate.drift.charts import NIGHT_ALPHA
 

@@ -20,7 +20,7 @@ from schemas.benchmark.rounds import Stopping
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.stored import REPLIES
-from tasks.aggregate.comparisons.stopping_rule import need_no_more
+from tasks.aggregate.comparisons.families import need_no_more
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.tables import aggregated, headline_rows
 from tasks.plan.rows import first_look

@@ -1,15 +1,20 @@
-"""Running a contender and measuring its whole process tree: CPU, peak memory, bytes kept. What is run is contenders.py."""
+"""Running a contender and measuring its whole process tree: CPU, peak memory, what is kept. Who runs: contenders.py."""
 
+import base64
 import ctypes
 import json
 import os
 import subprocess
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 SAMPLE_S = 0.03
 SHARES_EVERY = 8
@@ -18,6 +23,8 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PREFECT_SERVER = b"prefect.server"
 _PR_SET_CHILD_SUBREAPER = 36
+PICTURES = "samples"  # the table that holds the pictures, once
+_SOI_AND_COMMENT = b"\xff\xd8\xff\xfe"  # how every picture of material.py begins, then two bytes of length and its comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +157,31 @@ def said_by(base_url: str, path: str, method: str = "GET") -> Any:
     asked = urllib.request.Request(base_url.removesuffix("/v1") + path, method=method)
     with urllib.request.urlopen(asked, timeout=30) as response:
         return json.load(response)
+
+
+def by_part(lake: Path) -> dict[str, int]:
+    """Bytes by table (or file) at the top of the lake."""
+    sizes: Counter[str] = Counter()
+    for path in lake.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            sizes[path.relative_to(lake).parts[0]] += path.stat().st_size
+    return dict(sizes)
+
+
+def files_with_base64(folder: Path, picture: bytes) -> list[str]:
+    """Files under `folder` that hold the beginning of the picture's base64; Parquet is looked into uncompressed."""
+    probe = base64.b64encode(picture[:12])
+    if not picture.startswith(_SOI_AND_COMMENT):
+        raise ValueError("not one of the benchmark's pictures")
+    return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file() and probe in _plain_bytes(path)]
+
+
+def _plain_bytes(path: Path) -> bytes:
+    if path.suffix != ".parquet":
+        return path.read_bytes()
+    sink = pa.BufferOutputStream()
+    table = pq.read_table(path, partitioning=None)
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    plain: bytes = sink.getvalue().to_pybytes()
+    return plain

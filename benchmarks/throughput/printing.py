@@ -7,8 +7,7 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.throughput.kept import PICTURES
-from benchmarks.throughput.measuring import Usage
+from benchmarks.throughput.measuring import PICTURES, Usage
 
 
 @dataclass(frozen=True, slots=True)

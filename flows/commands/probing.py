@@ -1,4 +1,4 @@
-"""`salon exam` and `salon probe-injection`: twins of a benchmark's samples, judged. The work: flows/examining.py, probing.py."""
+"""`salon exam` and `salon probe-injection`: twins of a benchmark's samples, judged. The work: flows/probing.py."""
 
 from dataclasses import asdict
 from itertools import groupby
@@ -75,8 +75,8 @@ def exam(
             raise InputError(f"--faults {faults!r}: there are {', '.join(FAULTS)}")
         chosen = chosen.model_copy(update={"faults": [PlantedFault(fault) for fault in dict.fromkeys(wanted)]})
     check_keys(run)
-    from flows.commands.printed.exam import print_exam_rows
-    from flows.examining import examine
+    from flows.commands.reading import print_exam_rows
+    from flows.probing import examine
 
     with shown_progress() as reporter, heeding_sigterm(say_stopping):
         found = examine(RunContext.of(run, reporter=reporter), chosen, samples)

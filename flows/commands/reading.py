@@ -3,28 +3,34 @@
 import os
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any
 
 import orjson
+import polars as pl
 import typer
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
-from flows.commands.printed.exam import print_exam
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
-from flows.observability.terminal import Console, one_line
+from flows.observability.terminal import Console, name_of, one_line
 from schemas.errors import InputError
 from schemas.metrics import NO_TOTAL, headlines
 from schemas.statuses.cells import Total
+from schemas.tables.nights import EXAM
 from schemas.tables.published import PREFERENCES
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
+from tasks.publish.exam import drop, fault_name, share, verdict
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.latex import latex_tables
@@ -52,6 +58,9 @@ Good = Annotated[
 ]
 _OF_A_BOARD = ("rubric_id", "judge_model", "dimension")
 DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
+_STYLES = {"blind": "red", "sees": "green"}
+_COLUMNS = (("fault", 14), ("noticed [95 %]", 15), ("false", 5), ("drop [95 %]", 20), ("so it", 10), ("n", 3))
+"""Their widths: one below another for each dimension, in a terminal of 80."""
 
 
 def table(
@@ -155,3 +164,34 @@ def open_page(
     if is_shown and not webbrowser.open(page.as_uri()):
         raise InputError(f"no browser could be started here; open {page.as_uri()} in one")
     return 0
+
+
+def print_exam(console: Console, folder: Path, *, is_short: bool = True) -> None:
+    """The exam of a publication, where it holds one: of faults that a dimension is to notice, or of all."""
+    path = folder / f"{EXAM.name}.parquet"
+    if path.is_file():
+        rows = pl.read_parquet(path).sort(EXAM.key).to_dicts()
+        print_exam_rows(console, [row for row in rows if row["is_meant"] is not False] if is_short else rows)
+
+
+def print_exam_rows(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table for each rubric and judge; with what `salon explain` takes where the rows are published."""
+    is_published = bool(rows) and "exam_id" in rows[0]
+    for (rubric_id, judge), mine in groupby(rows, key=lambda row: (row["rubric_id"], row["judge_model"])):
+        console.print(Text.assemble((one_line(f"The exam of {judge}"), "bold"), one_line(f" in {rubric_id}: planted faults")))
+        for number, (dimension, of_it) in enumerate(groupby(mine, key=lambda row: row["dimension"])):
+            console.print(name_of(f" {dimension}"))
+            table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", show_header=number == 0)
+            for name, width in _COLUMNS:
+                table.add_column(name, width=width, justify="right" if name == "n" else "left")
+            if is_published:
+                table.add_column("exam", no_wrap=True)
+            for row in of_it:
+                said = verdict(row)
+                table.add_row(
+                    fault_name(row["fault"]), share(row, "noticed"), share(row, "false_notices").partition(" [")[0], drop(row),
+                    Text(said, style=_STYLES.get(said, "dim")), str(row["n_samples"]),
+                    *([Text(str(row["exam_id"])[:6], style="dim")] if is_published else []),
+                )  # fmt: skip
+            console.print(table)
+        console.print()

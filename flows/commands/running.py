@@ -7,12 +7,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
+import polars as pl
 import typer
+from rich.table import Table
 
 from flows.commands.app import usable
-from flows.commands.printed.expected import print_expected
 from flows.commands.printed.plan import plan_object, print_plan
-from flows.commands.tables import print_leaderboard, print_summary
+from flows.commands.tables import print_leaderboard, print_summary, read_cells
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, keep_prefect_quiet, result_console
@@ -20,6 +21,7 @@ from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
 from schemas.benchmark.file import Retry, Runner
 from schemas.errors import InputError
+from tasks.publish.leaderboard import format_estimate
 
 if TYPE_CHECKING:
     from tasks.judge.batch.folders import BatchResults
@@ -161,3 +163,25 @@ def shown_by_prefect(flow: Callable[P, Out]) -> Callable[P, Out]:
 def words_in(words: str | None) -> list[str] | None:
     """What a comma-separated option names; None where it was not given."""
     return [word for word in (part.strip() for part in words.split(",")) if word] if words else None
+
+
+def print_expected(console: Console, folder: Path) -> None:
+    """Beside each checkpoint's overall_score, what it must be under the painter's known error rates."""
+    from demo.truth import expected
+
+    truth = expected()
+    table = Table(
+        title="What the painter's known error rates make of overall_score", title_justify="left", title_style="bold", box=None
+    )
+    for name in ("rubric", "checkpoint", "mean [95 % interval]", "exact expected value", "inside"):
+        table.add_column(name, justify="right" if name == "exact expected value" else "left")
+    rows = read_cells(folder).filter(pl.col("dimension") == "overall_score", pl.col("category") == "__macro__")
+    for row in rows.sort("rubric_id", "estimate", descending=[False, True], nulls_last=True).iter_rows(named=True):
+        value = truth.get((row["rubric_id"], row["checkpoint"], row["dimension"], "__macro__"))
+        if value is None:
+            continue
+        is_inside = row["ci_low"] is not None and row["ci_low"] <= value <= row["ci_high"]
+        estimate = format_estimate(row["estimate"], row["ci_low"], row["ci_high"])
+        table.add_row(row["rubric_id"], row["checkpoint"], estimate, f"{value:.3f}", "yes" if is_inside else "no")
+    console.print(table)
+    console.print()

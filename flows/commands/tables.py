@@ -1,4 +1,4 @@
-"""How tables look in a terminal: leaderboard, a run's last lines. The demo's expected values: printed/expected.py."""
+"""How tables look in a terminal: leaderboard, a run's last lines."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

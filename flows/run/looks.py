@@ -9,7 +9,7 @@ from rubrics.model import Rubric
 from schemas.metrics import primary_of
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, REQUESTS
-from tasks.aggregate.comparisons.stopping_rule import need_no_more
+from tasks.aggregate.comparisons.families import need_no_more
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.tables import Settings, headline_rows

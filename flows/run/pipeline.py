@@ -12,9 +12,9 @@ from flows.nights.record import Night, night_budget, note_night
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
-from flows.run.complete import saying_who_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts
+from flows.run.judging import saying_who_is_complete
 from flows.run.preview import forecasts
 from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all

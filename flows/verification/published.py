@@ -1,4 +1,4 @@
-"""A published folder opened as the run that it says it is, and its tables made again. What is compared is verifying.py."""
+"""A published folder opened as the run that it says it is; its tables made again, its bundle. What is compared: verifying.py."""
 
 import gc
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from flows.run.pipeline import tables_of
 from flows.run.tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark.file import Benchmark, load_benchmark
-from schemas.errors import InputError
+from schemas.errors import CorruptLakeError, InputError
 from schemas.identities import RunIds
 from schemas.tables.stored import CHECKS, QUARANTINE
 from tasks.context import StageContext
@@ -23,8 +23,14 @@ from tasks.publish.agreement import agreement_id, given, publish_agreement, refe
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
 from tasks.validate.gate_and_quarantine import validate
-from tasks.verify.publication import is_agreement
+from tasks.verify.bundle import BundleName, write_bundle
+from tasks.verify.publication import is_agreement, read_provenance
 from tasks.verify.rows import Difference
+
+CHECKED_AT_ONCE = 20_000
+"""Rows of the longest table that are checked together: 0.2 GB. A run takes more, and spends 2 s of CPU less for each time."""
+SETTINGS = "settings"
+"""The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,6 @@ class Reopened:
     run: StageContext
     differences: tuple[Difference, ...]
     other_rubrics: Mapping[str, Path]
-
-
-CHECKED_AT_ONCE = 20_000
-"""Rows of the longest table that are checked together: 0.2 GB. A run takes more, and spends 2 s of CPU less for each time."""
-
-SETTINGS = "settings"
-"""The key of provenance.json that holds the benchmark file's canonical JSON, whose digest is benchmark_digest."""
 
 
 def open_published(
@@ -129,3 +128,18 @@ def _make_agreement(published: Reopened) -> Path:
     reference = reference_in(published.folder)
     tables = tables_held_against(context, reference) | given(reference)
     return publish_agreement(context, tables, reference.judge).folder
+
+
+def export_bundle(folder: Path, lake: Lake, out: Path, rubrics: Sequence[Path], *, with_pictures: bool) -> BundleName:
+    """Write the bundle of a published folder. Raises InputError where a rubric is not the one it was made with."""
+    said = read_provenance(folder)
+    if said is None:
+        raise CorruptLakeError(f"{folder / PROVENANCE} cannot be read; restore the folder from a copy, or run again")
+    opened = open_published(folder, said, lake.root, None, rubrics, advice="name its folder with --rubrics DIR")
+    if opened.differences:
+        one = opened.differences[0]
+        raise InputError(
+            f"{folder.name[:12]} cannot be derived from what is here: {one.column} is {one.published} in its {PROVENANCE}, and "
+            f"{one.derived} is found; name the folder of its rubrics as they were with --rubrics"
+        )
+    return write_bundle(folder, lake, opened.run.ids, opened.run.rubrics, out, with_pictures=with_pictures)

@@ -32,8 +32,7 @@ from tasks.verify.duckdb_again import compare_duckdb
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
 from tasks.verify.made_again import Compared, compare_folders, compare_trees
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
-from tasks.verify.pointers import check_pointer, compare_pointers
-from tasks.verify.publication import check_manifest, read_provenance
+from tasks.verify.publication import check_manifest, check_pointer, compare_pointers, read_provenance
 from tasks.verify.rows import Difference
 
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)

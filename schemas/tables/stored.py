@@ -2,7 +2,6 @@
 
 from schemas.records import REPLY_FIELDS
 from schemas.tables import fields as f
-from schemas.tables import run_fields as r
 from schemas.tables.table import Table
 
 SAMPLES = Table(
@@ -78,8 +77,8 @@ QUARANTINE = Table(
 RUNS = Table(
     "runs",
     (
-        r.STARTED_AT, r.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, r.PUBLICATION_ID, r.OUTCOME, f.DATASET_ID, r.N_SAMPLES,
-        r.N_SAMPLES_OK, r.N_REQUESTS, r.N_CACHED, r.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, r.CODE_VERSION,
+        f.STARTED_AT, f.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, f.PUBLICATION_ID, f.OUTCOME, f.DATASET_ID, f.N_SAMPLES,
+        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.CODE_VERSION,
     ),
     key=("started_at", "benchmark"),
 )  # fmt: skip
@@ -87,9 +86,9 @@ RUNS = Table(
 PARTITIONS = Table(
     "partitions",
     (
-        r.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, r.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
-        f.RUBRIC_DIGEST, f.JUDGE_MODEL, r.JUDGE_DIGEST, r.SOURCES_JSON, r.PARTITION_STATE, r.N_REQUESTS, r.N_LEFT, r.ONLINE_USD,
-        r.BATCH_USD, r.ASKED_BY, r.PARTITION_DETAIL, r.CHANGED_AT, r.OWNER_HOST, r.OWNER_PID, r.OWNER_STARTED,
+        f.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, f.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
+        f.RUBRIC_DIGEST, f.JUDGE_MODEL, f.JUDGE_DIGEST, f.SOURCES_JSON, f.PARTITION_STATE, f.N_REQUESTS, f.N_LEFT, f.ONLINE_USD,
+        f.BATCH_USD, f.ASKED_BY, f.PARTITION_DETAIL, f.CHANGED_AT, f.OWNER_HOST, f.OWNER_PID, f.OWNER_STARTED,
     ),
     key=("partition_id",),
 )  # fmt: skip

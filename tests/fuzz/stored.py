@@ -28,8 +28,7 @@ from tasks.publish.folders import LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.pins import pins
 from tasks.publish.reading import chosen, current, load_cells, publications
-from tasks.verify.pointers import check_pointer
-from tasks.verify.publication import check_manifest
+from tasks.verify.publication import check_manifest, check_pointer
 from tests.fuzz.answers import ROOT
 from tests.fuzz.seeds import REPLIES, ROWS
 from tests.fuzz.surface import Surface

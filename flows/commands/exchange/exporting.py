@@ -149,7 +149,7 @@ def _export_publication(
 def _export_bundle(
     prefix: str | None, out: Path, rubrics: list[Path], *, with_pictures: bool, place: tuple[str, str | None]
 ) -> int:
-    from flows.verification.bundling import export_bundle
+    from flows.verification.published import export_bundle
     from tasks.lake.reading import Lake, open_lake
     from tasks.publish.reading import chosen
     from tasks.verify.publication import find_folder

@@ -1,12 +1,16 @@
-"""What a plan says of the cells it will have, before anything is paid: what is not asked, blocked, or too small for a rank."""
+"""What a plan says of its samples and cells, before anything is paid: what cannot be judged, is not asked, or is too small."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
+from rich.text import Text
+
 from flows.observability.terminal import Console, name_of
 from flows.run.asked import Blocked, CategorySize, WithoutTotal
+from schemas.records import UNNAMED
 from schemas.statuses.cells import Total
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
 from tasks.publish.standings.wording import made_by
 
@@ -19,6 +23,48 @@ N_NAMED = 5
 N_CATEGORIES = 8
 """Categories that are listed."""
 _ALIKE = 0.75  # "catz" and "cats" are
+
+
+N_CHECKPOINTS = 10
+"""Checkpoints that are listed."""
+
+
+def print_samples(console: Console, preview: "Preview") -> None:
+    """The checkpoints and categories that were found, the rows nobody is asked about, and the notes."""
+    _print_checkpoints(console, preview)
+    print_categories(console, preview)
+    _print_unusable(console, preview)
+    for note in preview.notes:
+        console.print(name_of(f"note        {note}", "yellow"))
+
+
+def _print_checkpoints(console: Console, preview: "Preview") -> None:
+    found = preview.found.checkpoints
+    if [one.checkpoint for one in found] == [UNNAMED]:
+        n = found[0].n_samples
+        advice = 'name the column that says so in columns = { checkpoint = "…" }, or put {checkpoint} in path'
+        console.print(f"checkpoints all {n:,} samples are one checkpoint, {UNNAMED}; where they are of several, {advice}")
+        return
+    console.print(f"checkpoints {len(found):,}, in the order of the trend")
+    for one in found[:N_CHECKPOINTS]:
+        of = f" of {one.n_samples:,}" if one.n_usable < one.n_samples else ""
+        console.print(name_of(f"            {one.model}/{one.checkpoint}: {one.n_usable:,}{of} usable"))
+    if len(found) > N_CHECKPOINTS:
+        console.print(f"            … and {len(found) - N_CHECKPOINTS:,} more")
+
+
+def _print_unusable(console: Console, preview: "Preview") -> None:
+    """Rows that nobody is asked about, or that stand there twice, some of each status."""
+    for status in dict.fromkeys(row.status for row in preview.unusable):
+        rows = [row for row in preview.unusable if row.status == status]
+        n = preview.dataset.n_by_status[status]
+        which = f"; the first {len(rows)}:" if n > len(rows) else ":"
+        told = (
+            "are earlier samples again, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
+        )
+        console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
+        for row in rows:
+            console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
 
 
 def print_categories(console: Console, preview: "Preview") -> None:

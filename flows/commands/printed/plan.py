@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.printed.asked import print_samples
 from flows.commands.printed.plan_warnings import plan_warnings
-from flows.commands.printed.samples import print_samples
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.levers import SHOWN, Lever

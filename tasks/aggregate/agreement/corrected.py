@@ -1,10 +1,11 @@
 """The `corrected` table: beside a judge's mean, people's mean of what they rated, and the judge's mean corrected by it.
 
 All three are unweighted means of prompt aggregates (the mean over a prompt's samples), on the rubric's scale, so that they
-estimate the same thing. Formulas are powered.py; differences and ranks deltas.py.
+estimate the same thing. Formulas are powered.py; differences and ranks deltas.py. What the judge alone says is as the
+leaderboard has it: one question has one answer, corrected in one family.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,11 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses.cells import CellStatus, Total
 from schemas.statuses.people import MIN_LABELLED, Against, AgreementReason, Estimator
-from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_STANDINGS
-from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.tables.published import COMPARISONS, STANDINGS
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_dimensions, rated_table
-from tasks.aggregate.agreement.as_published import as_published, leaderboard_of
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS
 from tasks.aggregate.agreement.grid import Grid
@@ -33,7 +34,7 @@ from tasks.aggregate.agreement.powered import (
     with_raters,
 )
 from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval, rounded
-from tasks.aggregate.tables import Settings
+from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import Reference, StageContext
 
 CI_METHOD = "wilson_t_prompts"
@@ -165,3 +166,33 @@ def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, ma
         "n_prompts_labelled": n_labelled, "n_raters": len(rated.raters), "status": status.value,
         "reason": str(why) if why else None,
     }  # fmt: skip
+
+
+_COMPARED = (
+    "delta", "se", "df", "ci_low", "ci_high", "ci_low_adjusted", "ci_high_adjusted", "p", "p_adjusted", "verdict", "adjustment",
+    "family", "n_family", "status", "reason",
+)  # fmt: skip
+_RANKED = ("state", "reason", "rank_low", "rank_high", "n_ranked", "adjustment", "family", "n_family")
+
+
+def leaderboard_of(context: StageContext) -> dict[Table, pl.DataFrame]:
+    """The tables a run of the same judgements publishes."""
+    lake, ids = context.lake, context.ids
+    of_one = lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("second_sample_id").is_null())
+    scores, replies = lake.scan(SCORES, ids.reading_id), lake.scan(REPLIES, ids.snapshot_id)
+    return aggregated(of_one, scores, replies, context.rubrics, Settings.of(context))
+
+
+def as_published(made: Mapping[Table, pl.DataFrame], board: Mapping[Table, pl.DataFrame]) -> dict[Table, pl.DataFrame]:
+    """Both corrected tables with the leaderboard's figures, verdicts and ranks in the judge's rows. What it lacks stays."""
+    return {
+        CORRECTED_COMPARISONS: _from(board[COMPARISONS], COMPARISONS.key, made[CORRECTED_COMPARISONS], _COMPARED),
+        CORRECTED_STANDINGS: _from(board[STANDINGS], STANDINGS.key, made[CORRECTED_STANDINGS], _RANKED),
+    }
+
+
+def _from(board: pl.DataFrame, key: Sequence[str], mine: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    theirs = board.select(*key, *(pl.col(name).alias(f"board_{name}") for name in columns), is_there=pl.lit(value=True))
+    is_theirs = (pl.col("estimator") == Estimator.JUDGE.value) & pl.col("is_there")
+    taken = {name: pl.when(is_theirs).then(f"board_{name}").otherwise(name) for name in columns}
+    return mine.join(theirs, on=key, how="left", maintain_order="left").with_columns(**taken).select(mine.columns)

@@ -13,9 +13,8 @@ import polars as pl
 from schemas.statuses.cells import ComparisonVerdict, Total
 from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import Floats
-from tasks.aggregate.preferences.betting import log_capital
 from tasks.aggregate.preferences.cells import Cell, cells_of
-from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of
+from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of, log_capital
 from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, Checkpoint, by_prompt, pairs_of
 
 

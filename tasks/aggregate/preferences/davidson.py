@@ -1,7 +1,7 @@
 """Bradley-Terry strengths with ties (Davidson) from sums of wins, ties and losses, and their covariance over prompts.
 
 With strengths λ and tie parameter ν, i beats j with a chance proportional to exp((λi - λj)/2), loses with exp((λj - λi)/2), ties
-with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can be rated at all is connected.py.
+with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can be rated at all is ratings.py.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Fit:
 def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
     """Maximum likelihood by Newton's method with step halving, and its prompt-clustered sandwich covariance.
 
-    A maximum must exist (connected.py). `has_ties`: ν is estimated; else a tie is half a win and half a loss.
+    A maximum must exist (ratings.py). `has_ties`: ν is estimated; else a tie is half a win and half a loss.
     """
     n = int(max(tallied.one.max(), tallied.other.max())) + 1
     code, place = np.unique(tallied.one * n + tallied.other, return_inverse=True)

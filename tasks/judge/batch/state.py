@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.batch.reserved import give_back_reserved
+from tasks.judge.batch.usage import give_back_reserved
 from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
 from tasks.ledger.statements import machine_of, now_us

@@ -1,6 +1,7 @@
 """What a run's batches may cost at most, and what their replies were billed: bounds that the ledger knows, kept up to date.
 
-Who may spend is budget.py, what a request costs cost.py.
+Who may spend is budget.py, what a request costs cost.py. What the lines of a batch give back when they end is told from the
+ledger alone, in the transaction that lets go of them: whoever was killed meanwhile, nothing is given back twice.
 """
 
 import asyncio
@@ -9,9 +10,13 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from sqlalchemy import BindParameter, bindparam, select
+from sqlalchemy.engine import Connection
+
 from schemas.benchmark.judges import Judge
-from tasks.judge.budget.budget import reserve_first
-from tasks.judge.budget.cost import Costs, Estimate
+from schemas.statuses.rows import ReplyStatus
+from tasks.judge.budget.budget import in_nusd, reserve_first
+from tasks.judge.budget.cost import MAY_BE_BILLED, Costs, Estimate
 from tasks.judge.budget.observed_usage import AboutKey, Observed, load_observed, store_observed
 from tasks.judge.part_pictures import PartPictures
 from tasks.judge.pictures import digests_of
@@ -19,6 +24,7 @@ from tasks.judge.provider.exchange import Answer
 from tasks.judge.work_queue import PlannedRequests, QueuedRequest
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import give_back
+from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, REPLIES
 
 
 @dataclass(slots=True)
@@ -84,3 +90,32 @@ class BatchUsage:
     def _about(self, request: QueuedRequest) -> AboutKey:
         rubric = self.requests.context.rubrics[self.requests.parts[self.requests.part_of[request.request_key]].rubric_id]
         return rubric.id, rubric.version, self.judge.id
+
+
+_KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
+_REPLY = (REPLIES.c.request_key == BATCH_LINES.c.request_key) & (REPLIES.c.ask_index == BATCH_LINES.c.ask_index)
+_RESERVED = (
+    select(
+        BATCHES.c.budget_id, BATCH_LINES.c.reserved, ATTEMPTS.c.status, REPLIES.c.cost_usd,
+        REPLIES.c.status.label("reply_status"), REPLIES.c.finish_reason,
+    )
+    .join_from(BATCH_LINES, BATCHES, BATCHES.c.token == BATCH_LINES.c.token)
+    .outerjoin(ATTEMPTS, ATTEMPTS.c.attempt_id == BATCH_LINES.c.attempt_id)
+    .outerjoin(REPLIES, _REPLY)
+    .where(BATCH_LINES.c.token == bindparam("of"), BATCH_LINES.c.request_key.in_(_KEYS), BATCH_LINES.c.reserved.is_not(None))
+)  # fmt: skip
+
+
+def give_back_reserved(connection: Connection, token: str, keys: Sequence[str]) -> None:
+    """Give back what these lines hold, less what each cost. Their attempts have ended, and replies are stored."""
+    for budget_id, reserved, status, cost_usd, reply_status, finish_reason in connection.execute(
+        _RESERVED, {"of": token, "keys": keys}
+    ).all():
+        if cost_usd is not None:
+            spent = in_nusd(cost_usd)
+        elif reply_status is not None:  # as cost.py charges a reply that does not say what it cost
+            spent = reserved if reply_status == ReplyStatus.ANSWERED or finish_reason is not None else 0
+        else:
+            spent = reserved if status is None or status in MAY_BE_BILLED else 0
+        if spent != reserved:
+            give_back(connection, budget_id, reserved - spent)

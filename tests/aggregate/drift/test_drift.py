@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.simulations import alarms as simulated_alarms
-from benchmarks.simulations import coarse_nights, one_series
 from benchmarks.simulations import nights as simulation
+from benchmarks.simulations import one_series
 from schemas.errors import InputError
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
@@ -315,12 +315,12 @@ def test_quiet_windows_without_an_alarm_in_the_world_as_it_is(world):
 @pytest.mark.parametrize("world", ["400 yes/no, 0.9998", "100 yes/no, 0.998", "means of 20, 50 and 200 yes/no, 0.997"])
 def test_quiet_windows_of_nights_near_the_end_of_their_scale(world):
     """Most nights are alike and few a step off. A scale made of those that are alike alarms in 11 to 24 % of windows."""
-    for share in simulated_alarms.quiet(coarse_nights.COARSE_CHART, world, 2500, 25):
+    for share in simulated_alarms.quiet(one_series.COARSE_CHART, world, 2500, 25):
         assert share <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / 2500)
 
 
 def test_a_fall_from_near_the_end_of_the_scale_is_found_soon():
-    _, in_two, in_three, _, in_ten = coarse_nights.falls(*coarse_nights.FALLS[0], 1000, 26)
+    _, in_two, in_three, _, in_ten = one_series.falls(*one_series.FALLS[0], 1000, 26)
     assert in_two > 0.7
     assert in_three > 0.93
     assert in_ten > 0.99

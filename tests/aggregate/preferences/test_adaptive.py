@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from schemas.statuses.cells import Total
 from schemas.tables.published import PREFERENCES
 from tasks.aggregate.preferences.adaptive import next_comparisons
-from tasks.aggregate.preferences.betting import anytime_interval, anytime_p, log_capital
-from tasks.aggregate.preferences.evidence import WATCHED, Plan
+from tasks.aggregate.preferences.evidence import WATCHED, Plan, anytime_interval, anytime_p, log_capital
 from tests.aggregate.preferences.conftest import said, tables, the_row, verdicts
 
 VALUES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=60).map(np.array)

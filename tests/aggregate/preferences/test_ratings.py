@@ -199,7 +199,7 @@ def test_other_names_give_the_same_ratings_under_other_names(first, second, thir
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "=", "?"]), max_size=3), min_size=6, max_size=6))
 def test_whoever_is_rated_has_a_finite_rating(words):
-    """Every pattern of few games: the rule of connected.py says exactly when the likelihood has a maximum."""
+    """Every pattern of few games: the rule of ratings.py says exactly when the likelihood has a maximum."""
     pairs = [(a, b) for a in "1234" for b in "1234" if a < b]
     rows = [row for (a, b), of_pair in zip(pairs, words, strict=True) for row in said(a, b, " ".join(of_pair))]
     for row in rated(rows, baseline=None).values() if rows else ():

@@ -31,8 +31,7 @@ from tasks.ledger.mutex import clearing, in_use
 from tasks.publish.pins import pin, pinning, pins
 from tasks.publish.reading import publications
 from tasks.publish.report.tile_cache import TileCache
-from tasks.verify.pointers import check_pointer
-from tasks.verify.publication import check_manifest
+from tasks.verify.publication import check_manifest, check_pointer
 from tests.flows.flow_support import Said
 from tests.support.small_lake import IDS, SmallLake, failing, table_of
 

@@ -27,8 +27,7 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.identity import _WHERE_AND_HOW_FAST
 from tasks.publish.report.sheets import kept_tiles
-from tasks.verify.pointers import check_pointer
-from tasks.verify.publication import check_manifest, find_folder, read_provenance
+from tasks.verify.publication import check_manifest, check_pointer, find_folder, read_provenance
 from tasks.verify.rows import Difference
 from tests.support.painting import COUNTING, paint, scenes
 

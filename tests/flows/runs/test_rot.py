@@ -17,8 +17,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import changed_tables
 from tasks.validate.buckets import PARTITIONS
 from tasks.verify.partitions import adopt
-from tasks.verify.pointers import check_pointer
-from tasks.verify.publication import check_manifest
+from tasks.verify.publication import check_manifest, check_pointer
 from tests.support.painting import COUNTING, paint, scenes
 
 BENCHMARK = scenes("kept", where=COUNTING)
