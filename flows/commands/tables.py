@@ -15,10 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
-from flows.commands.printed.checks import print_failed_checks
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.printed.replies import cost_of, print_answering, print_unreadable
+from flows.commands.printed.replies import cost_of, print_answering, print_failed_checks, print_unreadable
 from flows.nights.judge_between import to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, headlines, means_for_prompts_like_these

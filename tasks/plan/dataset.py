@@ -14,7 +14,6 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from schemas.benchmark.exam import EXAM
 from schemas.benchmark.exam import OCCASION as EXAM_OCCASION
 from schemas.identities import canonical_json
 from schemas.records import Plan, PlannedPart
@@ -23,9 +22,8 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
-from tasks.plan.anchors import ANCHORS, anchors_of
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
-from tasks.plan.exam import exam_choices
+from tasks.plan.choices import choices_of
 from tasks.plan.pairs import pair_rows, paired
 from tasks.plan.rows import Planned, Planner
 from tasks.plan.samples import first_unusable, scanned, with_first_row
@@ -66,7 +64,7 @@ def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -
     n_parts = context.lake.n_parts(SAMPLES, context.ids.dataset_id)
     shards: list[PlanShard] = []
     first_index = 0
-    for rubric_id, choices in groupby(_choices(context), key=lambda choice: choice[0]):
+    for rubric_id, choices in groupby(choices_of(context), key=lambda choice: choice[0]):
         rubric = context.rubrics[rubric_id]
         some = list(_pair_blocks(paired(context, rubric))) if rubric.is_of_pairs else [(None, n_parts)]
         for _, judge, sources, occasion in choices:
@@ -146,18 +144,6 @@ def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
     return stage(lake, JUDGEMENTS), stage(lake, REQUESTS)
 
 
-def _choices(context: StageContext) -> list[tuple[str, str, list[str], str]]:
-    """What is asked of whom: rubric, judge, sources, occasion."""
-    pairs = [(rubric_id, judge) for rubric_id in sorted(context.rubrics) for judge in context.judges_for(rubric_id)]
-    choices = [(rubric_id, judge.id, context.sources_for(rubric_id), "") for rubric_id, judge in pairs]
-    present = _further_sources(context)
-    for rubric_id, judge in pairs if present else []:
-        names = [anchors_of(name) for name in context.sources_for(rubric_id)]
-        if present.intersection(names) and not judge.recorded and not context.rubrics[rubric_id].is_of_pairs:
-            choices.append((rubric_id, judge.id, names, context.run_date.isoformat()))
-    return choices + exam_choices(context, pairs, present)
-
-
 def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
     """The same of a shard's pairs."""
     assert shard.pairs is not None
@@ -217,7 +203,8 @@ def _note(context: StageContext) -> Path:
     judges = {judge.id: judge.model_dump(mode="json", exclude=_NOT_ASKED) for judge in context.benchmark.judges}
     digests = {rubric.id: rubric.digest for rubric in context.rubrics.values()}
     looks = context.benchmark.statistics.stopping.looks
-    made_from = [context.ids.dataset_id, context.ids.code_version, digests, judges, _choices(context), _of_pairs(context), looks]
+    ids, choices = context.ids, choices_of(context)
+    made_from = [ids.dataset_id, ids.code_version, digests, judges, choices, _of_pairs(context), looks]
     return context.lake.root / "planned" / f"{sha256(canonical_json(made_from)).hexdigest()}.json"
 
 
@@ -227,13 +214,3 @@ def _of_pairs(context: StageContext) -> list[object]:
         return []
     benchmark = context.benchmark
     return [benchmark.pairs.model_dump(mode="json"), benchmark.nightly.baseline, benchmark.limits.shard_size]
-
-
-def _further_sources(context: StageContext) -> frozenset[str]:
-    """The sources of anchors and of the exam's twins that the dataset holds."""
-
-    def sources(rows: pl.LazyFrame) -> pl.LazyFrame:
-        is_further = pl.col("source").str.starts_with(f"{ANCHORS}/") | pl.col("source").str.starts_with(EXAM)
-        return rows.filter(is_further).select("source").unique()
-
-    return frozenset(context.lake.collect(SAMPLES, context.ids.dataset_id, sources)["source"])

@@ -1,7 +1,7 @@
-"""What a run's last lines say of replies: what they cost, which models gave them, and why some cannot be read.
+"""What a run's last lines say of replies and data checks: what they cost, who gave them, why some cannot be read, what failed.
 
 Why, and what to do, are rubrics/replies/remedies.py's sentences. A rubric of pairs has no such counts in `health`.
-What cannot be read is counted in judgements: checkpoints with the same picture share a reply.
+What cannot be read is counted in judgements: checkpoints with the same picture share a reply. The checks are tasks/validate.
 """
 
 import re
@@ -17,11 +17,14 @@ from flows.observability.terminal import Console, format_usd, one_line
 from rubrics.replies.remedies import N_SAID, commonest, remedy
 from schemas.benchmark.judges import Judge
 from schemas.statuses.cells import HealthMeasure
+from schemas.statuses.rows import CheckStatus
 from schemas.tables.published import HEALTH
+from schemas.tables.stored import CHECKS
 from tasks.judge.outcome import Outcome
 
 _DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)", re.ASCII)
 """Behind a model's name, as providers write it: -2025-04-14, @20250514, -0613, -05-06."""
+_N_NAMED = 3  # failed checks
 
 
 def cost_of(asked: Outcome) -> str:
@@ -81,3 +84,22 @@ def _counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]
     rows = pl.scan_parquet(health).filter(measure=measure.value)
     counted = rows.group_by("judge_model", "word").agg(n=pl.col("value").sum().cast(pl.Int64)).sort("judge_model", "word")
     return counted.collect().rows()
+
+
+def print_failed_checks(console: Console, folder: Path) -> None:
+    """A line that names the failed checks of a publication in `folder`, those with most failing rows first."""
+    path = folder / f"{CHECKS.name}.parquet"
+    if not path.is_file():
+        return
+    rows = pl.read_parquet(path, columns=["check", "status", "n_checked", "n_failing"])
+    failed = rows.filter(status=CheckStatus.FAILED.value).sort("n_failing", "check", descending=[True, False])
+    if failed.is_empty():
+        return
+    named = "; ".join(map(_named, *(failed.head(_N_NAMED)[name] for name in ("check", "n_failing", "n_checked"))))
+    more = f"; and {failed.height - _N_NAMED} more" if failed.height > _N_NAMED else ""
+    told = f"checks      {failed.height} failed, which block nothing: {named}{more}. The page says what they mean"
+    console.print(Text(one_line(told), style="yellow"))
+
+
+def _named(check: str, n_failing: int, n_checked: int) -> str:
+    return f"{check} ({n_failing:,} of {n_checked:,} rows)" if n_failing else check

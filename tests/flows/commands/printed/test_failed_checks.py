@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from flows.commands.printed.checks import print_failed_checks
+from flows.commands.printed.replies import print_failed_checks
 from flows.observability.terminal import result_console
 from tests.flows.flow_support import Said
 
