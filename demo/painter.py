@@ -57,12 +57,10 @@ class PaintedScene:
 
 @dataclass(frozen=True, slots=True)
 class PaintedWorld:
-    """What was painted into `folder`; `scenes` holds the truth of the pictures drawn from prompts, which no file tells."""
+    """What was painted into `folder`."""
 
     folder: Path
-    seed: int
     n_images: int
-    scenes: tuple[PaintedScene, ...]
 
 
 def paint(folder: Path, seed: int = SEED) -> PaintedWorld:
@@ -75,7 +73,7 @@ def paint(folder: Path, seed: int = SEED) -> PaintedWorld:
     _write_lines(folder / "answers.jsonl", answers)
     _write_lines(folder / "captions.jsonl", captions)
     n_images = len(scenes) + sum(row["image"] is not None for row in answers) + len(captions)
-    return PaintedWorld(folder, seed, n_images, scenes)
+    return PaintedWorld(folder, n_images)
 
 
 def painted_scenes(seed: int) -> Iterator[PaintedScene]:

@@ -111,10 +111,10 @@ TABLE = (
 )  # fmt: skip
 
 
-def is_too_deep(value: Any, n_levels: int = JSON_LEVELS) -> bool:
-    """Whether lists and objects read from JSON stand in one another more than so many levels deep. Never recurses."""
+def is_too_deep(value: Any) -> bool:
+    """Whether lists and objects read from JSON stand in one another more than JSON_LEVELS deep. Never recurses."""
     level = [value]
-    for _ in range(n_levels + 1):
+    for _ in range(JSON_LEVELS + 1):
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return False

@@ -73,7 +73,6 @@ class World:
 class Outcome:
     """How often the intervals of ESTIMATORS held the truth, and the mean ratio of the first's width to the second's."""
 
-    n_draws: int
     correlation: float
     covered: tuple[float, float, float]
     width_ratio: float
@@ -94,7 +93,7 @@ def delta_outcome(world: World, n_draws: int, n_labelled: int, seed: int) -> Out
         held += [mean is not None and abs(mean.mean) <= half for mean, half in zip(means, halves, strict=True)]
         ratios.append(halves[0] / halves[1])
     shares = held / n_draws
-    return Outcome(n_draws, float(np.mean(correlations)), (shares[0], shares[1], shares[2]), float(np.nanmean(ratios)))
+    return Outcome(float(np.mean(correlations)), (shares[0], shares[1], shares[2]), float(np.nanmean(ratios)))
 
 
 def mean_outcome(n_draws: int, correlation: float, seed: int, n_labelled: int = 100) -> Outcome:
@@ -113,7 +112,7 @@ def mean_outcome(n_draws: int, correlation: float, seed: int, n_labelled: int = 
         held += [one.low <= truth <= one.high for one in ends]
         ratios.append((ends[0].high - ends[0].low) / (ends[1].high - ends[1].low))
     shares = held / n_draws
-    return Outcome(n_draws, met, (shares[0], shares[1], shares[2]), float(np.mean(ratios)))
+    return Outcome(met, (shares[0], shares[1], shares[2]), float(np.mean(ratios)))
 
 
 def found_by_label_check(choice: str, n_draws: int, n_labelled: int, seed: int) -> float:

@@ -128,7 +128,7 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     from flows.observability.alerting import judge_changed, missed
     from flows.observability.events import missed_nights
 
-    print_leaderboard(out, ran.published.folder, is_short=True)
+    print_leaderboard(out, ran.published.folder)
     out.print(_about(summary.run_date, summary.checkpoints, summary.anchor_set), markup=False)
     for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
         out.print(name_of(f"{alert.payload['says']}; they are not made up for"))
@@ -206,7 +206,7 @@ def backfill(
         else:
             out.print("nothing to do: what is done is published")
     else:
-        print_leaderboard(out, summary.run.published.folder, is_short=True)
+        print_leaderboard(out, summary.run.published.folder)
         print_summary(out, summary.run)
     return 1 if summary.run is not None and summary.run.is_blocked else 0
 

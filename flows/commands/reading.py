@@ -166,12 +166,12 @@ def open_page(
     return 0
 
 
-def print_exam(console: Console, folder: Path, *, is_short: bool = True) -> None:
-    """The exam of a publication, where it holds one: of faults that a dimension is to notice, or of all."""
+def print_exam(console: Console, folder: Path) -> None:
+    """The exam of a publication, where it holds one: of faults that a dimension is to notice."""
     path = folder / f"{EXAM.name}.parquet"
     if path.is_file():
         rows = pl.read_parquet(path).sort(EXAM.key).to_dicts()
-        print_exam_rows(console, [row for row in rows if row["is_meant"] is not False] if is_short else rows)
+        print_exam_rows(console, [row for row in rows if row["is_meant"] is not False])
 
 
 def print_exam_rows(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -143,7 +143,7 @@ def _run(
         flow = shown_by_prefect(benchmark)
         summary = flow(file.absolute(), run_date, checkpoints, judge_url, replies, max_usd, runner, retry)
     out = result_console()
-    print_leaderboard(out, summary.published.folder, is_short=True)
+    print_leaderboard(out, summary.published.folder)
     if judge_url is not None:  # the demo's: what it expects lies beside what came out
         print_expected(out, summary.published.folder)
     print_summary(out, summary)

@@ -175,13 +175,13 @@ def read_cells(folder: Path) -> pl.DataFrame:
     return means_for_prompts_like_these(placed({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()}))
 
 
-def print_leaderboard(console: Console, folder: Path, *, is_short: bool = False) -> None:
-    """The leaderboard of a publication: the answers, and a table for each rubric and judge."""
-    print_pairs(console, boards_in(folder), is_short=is_short)
+def print_leaderboard(console: Console, folder: Path) -> None:
+    """The leaderboard of a publication, in short: the answers, and a table for each rubric and judge."""
+    print_pairs(console, boards_in(folder), is_short=True)
     cells, compared = read_cells(folder), folder / f"{COMPARISONS.name}.parquet"
     before = to_predecessors(pl.read_parquet(compared)) if compared.is_file() else []
     moves = moves_of(folder.parents[3], folder.parent.name, before)
-    rows = marked(leaderboard_rows(cells, is_headline_only=is_short), moves)
+    rows = marked(leaderboard_rows(cells, is_headline_only=True), moves)
     print_rows(console, rows, with_moves(answers_of(cells), moves, headlines(cells)))
 
 

@@ -26,7 +26,7 @@ MAX_OFF_S = 5.0
 REQUEST_LIMIT_S = 10.0
 
 
-def check_server(benchmark: Benchmark | None, file: Path | None, patience_s: float = PATIENCE_S) -> Iterator[Finding]:
+def check_server(benchmark: Benchmark | None, file: Path | None) -> Iterator[Finding]:
     """The server that PREFECT_API_URL names, and whether the nights of this benchmark, or of all that are deployed, will come."""
     url = server_url()
     if url is None:
@@ -38,24 +38,22 @@ def check_server(benchmark: Benchmark | None, file: Path | None, patience_s: flo
     with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REQUEST_LIMIT_S}):
         try:
             with get_client(sync_client=True) as client:
-                yield from _of(client, without_password(url), benchmark, file, patience_s)
+                yield from _of(client, without_password(url), benchmark, file)
         except Exception as error:  # noqa: BLE001 - what answers there may be anything, and the libraries raise anything then
             said = shortened(f"{without_password(url)} does not answer as one: {type(error).__name__}: {error}")
             yield wrong(SERVER, said, remedy(error))
             yield from (skipped(what, "the server does not answer") for what in _HANGING)
 
 
-def _of(
-    client: SyncPrefectClient, url: str, benchmark: Benchmark | None, file: Path | None, patience_s: float
-) -> Iterator[Finding]:
+def _of(client: SyncPrefectClient, url: str, benchmark: Benchmark | None, file: Path | None) -> Iterator[Finding]:
     before_s = time.time()
     answer = client.request("GET", "/admin/version")
     here_s = (before_s + time.time()) / 2
     deployed = deployments(client, None if benchmark is None else benchmark.name)
     yield _version(url, str(answer.json()))
     advice = "read the server's log"
-    yield from guarded(SCHEDULER, lambda: _scheduler(client, deployed, benchmark, patience_s), advice)
-    yield from guarded(WORKER, lambda: check_workers(client, deployed, patience_s), advice)
+    yield from guarded(SCHEDULER, lambda: _scheduler(client, deployed, benchmark), advice)
+    yield from guarded(WORKER, lambda: check_workers(client, deployed, PATIENCE_S), advice)
     yield from guarded(DEPLOYMENT, lambda: check_files(client, deployments(client), benchmark, file), advice)
     yield from guarded(CLOCK, lambda: [_clock(answer.headers.get("date"), here_s)], advice)
 
@@ -74,7 +72,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _scheduler(
-    client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]], benchmark: Benchmark | None, patience_s: float
+    client: SyncPrefectClient, deployed: Iterable[Mapping[str, Any]], benchmark: Benchmark | None
 ) -> Iterator[Finding]:
     """For every active schedule a run in the future: that is what a scheduler that ticks leaves behind, and no other sign is."""
     nights = [one for one in deployed if one["schedules"]]
@@ -86,7 +84,7 @@ def _scheduler(
     for one in nights:
         if one not in active:
             yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
-    give_up_s = time.monotonic() + patience_s
+    give_up_s = time.monotonic() + PATIENCE_S
     for one in active:
         theirs, ours = _schedule_of(one), None if benchmark is None else _schedule(benchmark)
         if theirs and ours and theirs != ours:

@@ -81,7 +81,7 @@ def is_of_cells(rubric: Rubric) -> pl.Expr:
     is_mine = (pl.col("rubric_id") == rubric.id) & (pl.col("occasion") == "") & is_counted
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
         is_unknown = pl.col("status") == JudgementStatus.UNKNOWN_VALUE.value
-        is_mine &= pl.col("category").is_not_null() | is_unknown | _is_planned()
+        is_mine &= pl.col("category").is_not_null() | is_unknown | (pl.col("status") == JudgementStatus.PLANNED.value)
     return is_mine
 
 
@@ -183,7 +183,3 @@ def _numbered(values: pl.Series) -> tuple[Array, pl.Series]:
     place = np.zeros(int(codes.max()) + 1 if len(codes) else 1, np.int64)
     place[codes[names.arg_sort().to_numpy()]] = np.arange(len(codes))
     return place, names.sort()
-
-
-def _is_planned() -> pl.Expr:
-    return pl.col("status") == JudgementStatus.PLANNED.value

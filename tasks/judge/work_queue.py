@@ -21,7 +21,7 @@ LEAST_BLOCK = 64
 """Requests claimed in one commit: large enough to cost little, small enough that two processes share a shard's work."""
 POLL_S = 0.5
 """Between two looks whether another process has its reply."""
-QUEUED_COLUMNS = ["request_key", "variant", "parameters_json", "facts_json", "messages_json", "image_sha256"]
+QUEUED_COLUMNS = ["request_key", "variant", "parameters_json", "facts_json", "messages_json"]
 BLOCK = 250
 """Requests that are claimed in one commit."""
 
@@ -35,7 +35,6 @@ class QueuedRequest:
     parameters_json: str
     facts_json: str
     messages_json: str
-    image_sha256: str | None
     ask_index: int = 0
     n_earlier: tuple[int, int] = (0, 0)
     n_lost: int = 0  # of its claims, when it was claimed
@@ -100,11 +99,9 @@ class WorkQueue:
         for key, row in rows.items():
             if key in taken.ours:
                 n_earlier = (taken.n_attempts.get((key, 0), 0), taken.n_attempts.get((key, 1), 0))
-                _, variant, parameters, facts, messages, digest = row
+                _, variant, parameters, facts, messages = row
                 self._ready.append(
-                    QueuedRequest(
-                        key, variant, parameters, facts, messages, digest, int(key in taken.due), n_earlier, self.claims.n_lost
-                    )
+                    QueuedRequest(key, variant, parameters, facts, messages, int(key in taken.due), n_earlier, self.claims.n_lost)
                 )
             elif key in taken.elsewhere:
                 self._elsewhere[key] = row

@@ -143,7 +143,7 @@ def test_a_reask_that_is_owed_is_ours_again_and_only_the_reask(ledger: Ledger) -
 
 
 def _feed(ledger: Ledger, keys: list[str]) -> WorkQueue:
-    rows = {name: keys if name == "request_key" else [None if name in ("variant", "image_sha256") else "{}"] * len(keys)
+    rows = {name: keys if name == "request_key" else [None if name == "variant" else "{}"] * len(keys)
             for name in QUEUED_COLUMNS}  # fmt: skip
     return WorkQueue(pl.DataFrame(rows), Claims(ledger), asyncio.Event())
 

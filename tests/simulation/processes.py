@@ -38,9 +38,7 @@ KEYS = tuple(f"{n:02}" * 32 for n in range(8))
 RULES = BatchRules(max_lines=3, poll_s=20.0)
 DISTURBING = {"kill", "pause", "stop", "ledger away"}
 """Faults that may leave an attempt counted that was never made."""
-ROWS = {
-    key: (key, None, '{"max_tokens":100,"temperature":0}', "{}", f'[{{"role":"user","content":"{key}"}}]', None) for key in KEYS
-}
+ROWS = {key: (key, None, '{"max_tokens":100,"temperature":0}', "{}", f'[{{"role":"user","content":"{key}"}}]') for key in KEYS}
 
 
 @cache

@@ -164,7 +164,7 @@ def _print_levers(console: Console, preview: "Preview") -> None:
     found = [one for one in _levers(preview) if one.saved_share >= _LEAST_SAVED]
     for number, one in enumerate(found):
         start = f"cheaper     {format_usd(preview.expected_usd)} would be" if number == 0 else ""
-        console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_told(one)}"))
+        console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_LEVER_SAID[one.lever]}: {one.saved_share:.0%} less"))
     if any(one.lever in SHOWN for one in found):
         is_anew = any(row.forecast.n_cached for row in preview.rubrics if not row.judge.recorded)
         anew = ", all asked anew, stored ones too" if is_anew else ""
@@ -173,10 +173,6 @@ def _print_levers(console: Console, preview: "Preview") -> None:
         )
     if any(one.lever in _ASKS_LESS for one in found):
         console.print("            fewer answers are wider intervals: half of the prompts makes them 1.4 times as wide")
-
-
-def _told(one: PricedLever) -> str:
-    return f"{_LEVER_SAID[one.lever]}: {one.saved_share:.0%} less"
 
 
 def _price(price: ModelPrice) -> str:

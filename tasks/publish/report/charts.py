@@ -39,14 +39,14 @@ def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
 
 def intervals(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     """A point and its interval for each name, in the rows' order. Rows: name, order, value, low, high, is_marked."""
-    return _sized(alt.layer(*_spans(title, alt.Axis())), _height(rows, "name"))
+    return _sized(alt.layer(*_spans(title, alt.Axis())), _height(rows))
 
 
 def differences(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     """The same around a line at 0: no difference. A name is a number, not shown, and two lines: who, and against whom."""
     names = alt.Axis(labelExpr="slice(split(datum.label, '\\n'), 1)", labelLimit=200, labelLineHeight=12)
     zero = _chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))
-    return _sized(alt.layer(zero, *_spans(title, names)), _height(rows, "name", 34))
+    return _sized(alt.layer(zero, *_spans(title, names)), _height(rows, 34))
 
 
 def _spans(title: str, names: alt.Axis) -> tuple[alt.Chart, alt.Chart]:
@@ -71,7 +71,7 @@ def heatmap(rows: Sequence[Row], low: float, high: float) -> alt.TopLevelMixin:
     )
     boxes = base.mark_rect(fill=ACCENT, stroke="var(--page)", strokeWidth=2).encode(fillOpacity=shade)
     numbers = base.mark_text(fontSize=11 if len(names) <= 7 else 8).encode(text=alt.Text("text:N"))
-    return _sized((boxes + numbers), _height(rows, "name", 30))
+    return _sized((boxes + numbers), _height(rows, 30))
 
 
 def distributions(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -88,7 +88,7 @@ def distributions(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     )
     boxes = base.mark_rect(fill=ACCENT, stroke="var(--page)", strokeWidth=1).encode(fillOpacity=shade)
     numbers = base.mark_text(fontSize=10).encode(text=alt.Text("text:N"))
-    return _sized((boxes + numbers), _height(rows, "name", 30))
+    return _sized((boxes + numbers), _height(rows, 30))
 
 
 def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
@@ -105,7 +105,7 @@ def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
         x=alt.X("n:Q", title="judgements without a score", axis=ticks),
         color=colour,
     )  # fmt: skip
-    return _sized(chart, _height(rows, "name"))
+    return _sized(chart, _height(rows))
 
 
 def nights(title: str) -> alt.TopLevelMixin:
@@ -134,8 +134,8 @@ def _chart() -> alt.Chart:
     return alt.Chart(alt.NamedData(name=ROWS))
 
 
-def _height(rows: Sequence[Row], name: str, row_px: int = _ROW_PX) -> int:
-    return max(2, len({row[name] for row in rows})) * row_px
+def _height(rows: Sequence[Row], row_px: int = _ROW_PX) -> int:
+    return max(2, len({row["name"] for row in rows})) * row_px
 
 
 def _slanted(rows: Sequence[Row]) -> alt.Axis:
