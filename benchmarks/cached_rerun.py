@@ -133,6 +133,7 @@ def opened(arguments: argparse.Namespace) -> Any:
 
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
     """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
+    from benchmarks.growth_parts.lake import digests
     from schemas.tables.stored import SAMPLES
     from tasks.lake.reading import Lake
     from tasks.lake.writing import stage
@@ -187,13 +188,6 @@ def _reply(key: str, variant: str | None, rubric: Any, draw: np.random.Generator
         "n_attempts": 1, "received_at_us": 1_767_225_600_000_000 + int(draw.integers(1_000_000_000)), "origin": "asked",
         "logprobs_json": None,
     }  # fmt: skip
-
-
-def digests(index: np.ndarray, salt: bytes) -> list[str]:
-    """Texts of 64 hexadecimal characters that look like digests; the same number gives the same text."""
-    import hashlib
-
-    return [hashlib.sha256(salt + int(number).to_bytes(8, "big")).hexdigest() for number in index]
 
 
 if __name__ == "__main__":

@@ -50,18 +50,13 @@ def measure(folder: Path, n_dimensions: int) -> int:
     run = Settings("measured", "d" * 64, "e" * 64, date(2026, 1, 1), min_coverage=0.9)
     names = ("judgements", "scores", "replies")
     judgements, scores, replies = (pl.scan_parquet(folder / name / "*.parquet") for name in names)
-    before, started = cpu_s(), time.monotonic()
+    before, started = time.process_time(), time.monotonic()
     tables = aggregated(judgements, scores, replies, {"measured": rubric(n_dimensions)}, run)
-    spent, took = cpu_s() - before, time.monotonic() - started
+    spent, took = time.process_time() - before, time.monotonic() - started
     peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     sizes = ", ".join(f"{table.name} {frame.height:,}" for table, frame in tables.items())
     print(f"CPU {spent:.1f} s, wall {took:.1f} s, peak {peak_gb:.2f} GB on {os.cpu_count()} cores; rows: {sizes}")
     return 0
-
-
-def cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def rubric(n_dimensions: int) -> Rubric:
@@ -77,6 +72,8 @@ def write(folder: Path, n_judgements: int, n_dimensions: int) -> None:
     """Parts of PART judgements each, in the lake's shape; the prompts are dealt so that a part holds several checkpoints."""
     draw = np.random.default_rng(1)
     n_prompts = max(1, n_judgements // N_CHECKPOINTS // N_IMAGES)
+    from benchmarks.growth_parts.lake import digests
+
     for name in ("judgements", "scores", "replies"):
         (folder / name).mkdir(parents=True)
     for part, start in enumerate(range(0, n_judgements, PART)):
@@ -124,13 +121,6 @@ def replies_of(keys: list[str], draw: np.random.Generator) -> pl.DataFrame:
         "n_input_tokens": np.full(n, 900), "n_output_tokens": draw.integers(50, 200, n), "cost_usd": np.full(n, 0.001),
         "latency_s": draw.gamma(2, 1, n), "n_attempts": np.ones(n, np.int64),
     })  # fmt: skip
-
-
-def digests(index: np.ndarray, salt: bytes) -> list[str]:
-    """Texts of 64 hexadecimal characters that look like digests; the same number gives the same text."""
-    import hashlib
-
-    return [hashlib.sha256(salt + int(number).to_bytes(8, "big")).hexdigest() for number in index]
 
 
 if __name__ == "__main__":

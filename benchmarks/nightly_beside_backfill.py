@@ -8,7 +8,6 @@ lake of its own, then both. Moments are those of the ledger's attempts. Exit cod
 import argparse
 import json
 import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -130,7 +129,7 @@ def ask_night(file: Path, start: Any, results: Any) -> None:
     wall_s = time.monotonic() - began_s
     plan_id = find_publication(run.lake.root, summary.publication_id).provenance()["identities"]["plan_id"]
     keys = set(run.lake.scan(JUDGEMENTS, plan_id).collect()["request_key"])
-    results.put(("night", Asked(attempts(run.ledger_url, keys), wall_s, cpu_s())))
+    results.put(("night", Asked(attempts(run.ledger_url, keys), wall_s, time.process_time())))
 
 
 def ask_backfill(file: Path, start: Any, results: Any) -> None:
@@ -144,7 +143,7 @@ def ask_backfill(file: Path, start: Any, results: Any) -> None:
     wall_s = time.monotonic() - began_s
     ids = [one.plan.plan_id for one in planned.open]
     keys = {key for plan_id in ids for key in run.lake.scan(JUDGEMENTS, plan_id).collect()["request_key"]}
-    results.put(("backfill", Asked(attempts(run.ledger_url, keys), wall_s, cpu_s())))
+    results.put(("backfill", Asked(attempts(run.ledger_url, keys), wall_s, time.process_time())))
 
 
 def attempts(ledger_url: str, keys: set[str]) -> list[tuple[float, float]]:
@@ -153,12 +152,6 @@ def attempts(ledger_url: str, keys: set[str]) -> list[tuple[float, float]]:
     with Ledger(ledger_url) as ledger:
         rows = ledger.read(lambda connection: connection.execute(columns).all())
     return sorted((start / 1e6, end / 1e6) for key, start, end in rows if key in keys and end is not None)
-
-
-def cpu_s() -> float:
-    """CPU seconds of this process so far."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def measure(folder: Path, url: str, ledger: str | None) -> tuple[Asked, Asked, Asked, dict[str, Any]]:

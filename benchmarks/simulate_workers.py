@@ -12,7 +12,6 @@ import argparse
 import asyncio
 import multiprocessing
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -186,19 +185,14 @@ async def send(job: Job) -> Found:
     pairs = list(zip(allowances, sent_s, strict=True))
     callers = [asyncio.create_task(call(*pair)) for pair in pairs for _ in range(job.n_callers)]
     used_s = [0.0, 0.0]
-    loop.call_later(WARM_UP_S, lambda: used_s.__setitem__(0, cpu_s()))
+    loop.call_later(WARM_UP_S, lambda: used_s.__setitem__(0, time.process_time()))
     await asyncio.sleep(job.end_s - time.monotonic())
-    used_s[1] = cpu_s()
+    used_s[1] = time.process_time()
     stopping.set()
     await asyncio.gather(*callers)
     for ledger in ledgers:
         ledger.close()
     return Found(sent_s, used_s[1] - used_s[0])
-
-
-def cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -89,13 +89,17 @@ def _probed(run: RunContext, places: Collection[str], texts: Sequence[str], n_sa
     run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex)
     key, twins = _stored(run, places, texts, n_samples)
     run = run.having(dataset_id=key)
+    judged, scores = _judged(run)
+    return [replace(one, n_texts=len(texts)) for one in shifts(judged.collect(), scores.collect(), twins, run.rubrics)]
+
+
+def _judged(run: RunContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The judgements of the run's dataset, and their scores."""
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
     judge(run, planned.parts)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
-    judged = run.lake.scan(JUDGEMENTS, planned.plan_id).collect()
-    scores = run.lake.scan(SCORES, stages.read(run, planned)).collect()
-    return [replace(one, n_texts=len(texts)) for one in shifts(judged, scores, twins, run.rubrics)]
+    return run.lake.scan(JUDGEMENTS, planned.plan_id), run.lake.scan(SCORES, stages.read(run, planned))
 
 
 def _stored(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> tuple[str, pl.DataFrame]:
@@ -217,10 +221,5 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
                 f"{', '.join(exam.faults)}: they need a picture, or a prompt; choose other --faults"
             )
         run = run.having(dataset_id=key)
-        planned = stages.plan(run)
-        run = run.having(plan_id=planned.plan_id)
-        judge(run, planned.parts)
-        run = run.having(snapshot_id=stages.take_snapshot(run, planned))
-        judged = run.lake.scan(JUDGEMENTS, planned.plan_id)
-        scores = run.lake.scan(SCORES, stages.read(run, planned))
+        judged, scores = _judged(run)
         return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam)

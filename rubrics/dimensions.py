@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rubrics.declaration import Declaration, DimensionSection, FigureSection, refusal
 from rubrics.model import Dimension, Figure, Probability
+from rubrics.replies.labels import folded
 from schemas.errors import InputError
 from schemas.pointers import steps
 
@@ -59,25 +60,21 @@ def _check_answers(folder: Path, section: DimensionSection, answers: Mapping[str
         raise refusal(folder, f"{where}: the answers' numbers are the scale; remove scale")
     if len(set(answers.values())) < 2:
         raise refusal(folder, f"{where}: every answer is {next(iter(answers.values())):g}; give two of them different numbers")
-    folded = [_folded(word) for word in answers]
-    for word in folded:
-        if folded.count(word) > 1:
+    words = [folded(word) for word in answers]
+    for word in words:
+        if words.count(word) > 1:
             raise refusal(folder, f"{where} has {word!r} twice; name it once")
 
 
 def _check_aside(folder: Path, section: DimensionSection, answers: Mapping[str, float], aside: Sequence[str]) -> None:
     """A word is an answer with a number, or it says that the question does not apply."""
     for word in aside:
-        if _folded(word) in map(_folded, answers):
+        if folded(word) in map(folded, answers):
             raise refusal(
                 folder,
                 f"dimension {section.key!r}: {word!r} is in answers, with a number, and in not_applicable, without one; "
                 "take it out of one of them",
             )
-
-
-def _folded(word: str) -> str:
-    return " ".join(word.casefold().split())
 
 
 def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:

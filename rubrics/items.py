@@ -14,6 +14,7 @@ import orjson
 
 from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.rendering import MissingColumns, Rendered, render, variant_of
+from rubrics.replies.labels import folded
 from rubrics.rules import facts, is_null
 from schemas.errors import InputError
 from schemas.input_budget import JSON_LEVELS, is_too_deep
@@ -133,15 +134,11 @@ def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None
         raise BadItems(f"{where} has no text where {', '.join(sorted(slots))} is to be asked; fill it")
     if not all(word.strip() for word in (*item.expected, *item.choices)):
         raise BadItems(f"{where} has an empty answer among those expected or to choose from; fill or remove it")
-    words = {_folded(word) for word in item.choices or [word for one in dimensions for word, _ in one.answers]}
+    words = {folded(word) for word in item.choices or [word for one in dimensions for word, _ in one.answers]}
     if item.expected and not (words or dimensions[0].probability):
         raise BadItems(f"{where} expects an answer and says no others; give its choices, or answers = {{ yes = 1, no = 0 }}")
-    if item.expected and words and words.isdisjoint(map(_folded, item.expected)):
+    if item.expected and words and words.isdisjoint(map(folded, item.expected)):
         raise BadItems(f"{where} expects {item.expected[0][:80]!r}, which is no answer that can be given")
-
-
-def _folded(word: str) -> str:
-    return " ".join(word.casefold().split())
 
 
 def _text(text: ItemText, items: Sequence[Item]) -> str:

@@ -60,8 +60,8 @@ def _rows(index: Any, n_prompts: int) -> pl.DataFrame:
     prompt = index // N_IMAGES % n_prompts
     return pl.DataFrame({
         "number": index, "prompt_number": prompt, "checkpoint": np.minimum(index // N_IMAGES // n_prompts, N_CHECKPOINTS - 1),
-        "sample_id": _digests(index, b"sample"), "image_sha256": _digests(index, b"picture"),
-        "request_key": _digests(index, b"request"), "prompt_id": _digests(prompt, b"prompt"),
+        "sample_id": digests(index, b"sample"), "image_sha256": digests(index, b"picture"),
+        "request_key": digests(index, b"request"), "prompt_id": digests(prompt, b"prompt"),
         "category": [CATEGORIES[number % len(CATEGORIES)] for number in prompt.tolist()],
     }).with_columns(
         model=pl.lit("north"), checkpoint=pl.format("step-{}", "checkpoint"), judge_model=pl.lit(JUDGE),
@@ -117,6 +117,6 @@ def texts(variants: list[str | None], rubric: Rubric, draw: Any) -> list[str]:
     return found
 
 
-def _digests(index: Any, salt: bytes) -> list[str]:
+def digests(index: Any, salt: bytes) -> list[str]:
     """Texts of 64 hexadecimal characters that look like digests; the same number gives the same text."""
     return [hashlib.sha256(salt + number.to_bytes(8, "big")).hexdigest() for number in index.tolist()]

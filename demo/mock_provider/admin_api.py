@@ -17,7 +17,7 @@ from aiohttp import BodyPartReader, web
 
 from demo.mock_provider.batches import Batches, BatchJob
 from demo.mock_provider.faults import error_object
-from demo.mock_provider.native_batches import NativeBatches
+from demo.mock_provider.native_batches import NativeBatches, json_response
 from demo.mock_provider.protocol import ChatProtocol
 from demo.mock_provider.provider import Provider
 from demo.mock_provider.scenario import Model, Scenario
@@ -73,29 +73,29 @@ class _AdminApi:
 
     async def _stats(self, _: web.Request) -> web.Response:
         prices = {name: model.price for name, model in self._provider.models.items()}
-        return _json(self._provider.counts.as_json(prices, self._provider.scenario.batch.price_share))
+        return json_response(self._provider.counts.as_json(prices, self._provider.scenario.batch.price_share))
 
     async def _items(self, _: web.Request) -> web.Response:
-        return _json(self._provider.counts.items_as_json())
+        return json_response(self._provider.counts.items_as_json())
 
     async def _reset(self, _: web.Request) -> web.Response:
         self._provider.start_anew()
-        return _json({"is_reset": True})
+        return json_response({"is_reset": True})
 
     async def _models(self, _: web.Request) -> web.Response:
-        return _json({"object": "list", "data": [_model_object(model) for model in self._provider.models.values()]})
+        return json_response({"object": "list", "data": [_model_object(model) for model in self._provider.models.values()]})
 
     async def _model(self, request: web.Request) -> web.Response:
         model = self._provider.models.get(request.match_info["id"])
-        return _missing("model", request) if model is None else _json(_model_object(model))
+        return _missing("model", request) if model is None else json_response(_model_object(model))
 
     async def _files(self, _: web.Request) -> web.Response:
         files = [file.as_json() for file in self._batches.files.values()]
-        return _json({"object": "list", "data": files, "has_more": False})
+        return json_response({"object": "list", "data": files, "has_more": False})
 
     async def _file(self, request: web.Request) -> web.Response:
         file = self._batches.files.get(request.match_info["id"])
-        return _missing("file", request) if file is None else _json(file.as_json())
+        return _missing("file", request) if file is None else json_response(file.as_json())
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
         file = self._batches.files.get(request.match_info["id"])
@@ -103,7 +103,7 @@ class _AdminApi:
 
     async def _delete(self, request: web.Request) -> web.Response:
         file = self._batches.files.pop(request.match_info["id"], None)
-        return _missing("file", request) if file is None else _json({"id": file.id, "object": "file", "deleted": True})
+        return _missing("file", request) if file is None else json_response({"id": file.id, "object": "file", "deleted": True})
 
     async def _upload(self, request: web.Request) -> web.Response:
         """Take a file in a multipart form, piece by piece to the disk."""
@@ -128,11 +128,11 @@ class _AdminApi:
             return _error(400, f"the file has {n_bytes} bytes; a batch file may have {rules.max_file_bytes}", "file_too_large")
         if purpose != "batch" or not name:
             return _error(400, 'a file needs the parts file and purpose = "batch"', "invalid_purpose")
-        return _json(batches.keep(path, name, purpose).as_json())
+        return json_response(batches.keep(path, name, purpose).as_json())
 
     async def _batch(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(request.match_info["id"])
-        return _missing("batch", request) if batch is None else _json(batch.as_json())
+        return _missing("batch", request) if batch is None else json_response(batch.as_json())
 
     async def _all_batches(self, request: web.Request) -> web.Response:
         return _list(request, [*self._batches.batches.values()][::-1])
@@ -145,7 +145,7 @@ class _AdminApi:
             return _error(409, f"a batch that is {batch.status} cannot be cancelled", "invalid_status")
         batch.come_to("cancelling")
         batch.cancel.set()
-        return _json(batch.as_json())
+        return json_response(batch.as_json())
 
     async def _create(self, request: web.Request) -> web.Response:
         batches = self._batches
@@ -163,7 +163,7 @@ class _AdminApi:
             return _error(400, "completion_window must be 24h", "invalid_completion_window")
         batch = batches.create(source, _CHAT, content.get("metadata"))
         self.lose(request)
-        return _json(batch.as_json())
+        return json_response(batch.as_json())
 
     def lose(self, request: web.Request) -> None:
         """Break the connection of a creation where the scenario has it so."""
@@ -187,7 +187,7 @@ def _list(request: web.Request, found: list[BatchJob]) -> web.Response:
     stop = start + (int(limit) if limit.isdigit() else 20)
     page = [batch.as_json() for batch in found[start:stop]]
     ends = {"first_id": page[0]["id"], "last_id": page[-1]["id"]} if page else {"first_id": None, "last_id": None}
-    return _json({"object": "list", "data": page, "has_more": stop < len(found)} | ends)
+    return json_response({"object": "list", "data": page, "has_more": stop < len(found)} | ends)
 
 
 def _missing(what: str, request: web.Request) -> web.Response:
@@ -195,11 +195,7 @@ def _missing(what: str, request: web.Request) -> web.Response:
 
 
 def _error(status: int, message: str, code: str) -> web.Response:
-    return _json({"error": error_object(message, "invalid_request_error", code)}, status)
-
-
-def _json(content: object, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(content), status=status, content_type="application/json")
+    return json_response({"error": error_object(message, "invalid_request_error", code)}, status)
 
 
 @asynccontextmanager

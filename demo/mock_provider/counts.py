@@ -1,6 +1,5 @@
 """What the difficult provider saw: the counts behind GET /stats. Nothing is decided here."""
 
-import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ class Counts:
         self.billed: Counter[bytes] = Counter()
         self.tokens: dict[tuple[str, bool], list[int]] = defaultdict(lambda: [0, 0, 0])  # (model, is_batch): n, in, out
         self.by_second: dict[int, list[int]] = defaultdict(lambda: [0, 0])  # second since the first request: admitted, 429
-        self._cpu_s = _cpu_s()
+        self._cpu_s = time.process_time()
 
     def arrive(self) -> None:
         """A request is there whole."""
@@ -90,14 +89,9 @@ class Counts:
             "first_request_s": self.first_request_s or None,
             "last_answer_s": self.last_answer_s or None,
             "by_second": [[second, *counts] for second, counts in sorted(self.by_second.items())],
-            "cpu_s": _cpu_s() - self._cpu_s,
+            "cpu_s": time.process_time() - self._cpu_s,
         }
 
     def items_as_json(self) -> dict[str, dict[str, int]]:
         """What GET /stats/items shows: how often each item was asked and billed."""
         return {item.hex(): {"n_asked": n, "n_billed": self.billed[item]} for item, n in self.requested.items()}
-
-
-def _cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime

@@ -62,7 +62,7 @@ class NativeBatches:
         lines = ((name, ANTHROPIC, one.get("params"), "") for name, one in zip(names, asked, strict=True))
         batch = self._make(_chat_lines(lines), len(asked), "inline", {"form": "anthropic"})
         self._lose(request)
-        return _json(_message_object(batch, request))
+        return json_response(_message_object(batch, request))
 
     async def _list_messages(self, request: web.Request) -> web.Response:
         found = [batch for batch in self._of("anthropic") if batch.n_lines][::-1]
@@ -70,18 +70,18 @@ class NativeBatches:
         after, limit = request.query.get("after_id"), int(request.query.get("limit", "20"))
         start = ids.index(after) + 1 if after in ids else 0
         page = [_message_object(batch, request) for batch in found[start : start + limit]]
-        return _json({"data": page, "has_more": start + limit < len(found), "last_id": page[-1]["id"] if page else None})
+        return json_response({"data": page, "has_more": start + limit < len(found), "last_id": page[-1]["id"] if page else None})
 
     async def _message_batch(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(request.match_info["id"].removeprefix("msg"))
-        return _failure(ANTHROPIC, 404, "no such batch") if batch is None else _json(_message_object(batch, request))
+        return _failure(ANTHROPIC, 404, "no such batch") if batch is None else json_response(_message_object(batch, request))
 
     async def _cancel_messages(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(request.match_info["id"].removeprefix("msg"))
         if batch is None:
             return _failure(ANTHROPIC, 404, "no such batch")
         _cancel(batch)
-        return _json(_message_object(batch, request))
+        return json_response(_message_object(batch, request))
 
     async def _message_results(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(request.match_info["id"].removeprefix("msg"))
@@ -105,10 +105,10 @@ class NativeBatches:
         with path.open("wb") as file:
             async for piece in request.content.iter_any():
                 file.write(piece)
-        return _json({"file": _file_object(self._batches.keep(path, name, "batch"))})
+        return json_response({"file": _file_object(self._batches.keep(path, name, "batch"))})
 
     async def _list_files(self, _: web.Request) -> web.Response:
-        return _json({"files": [_file_object(file) for file in self._batches.files.values()]})
+        return json_response({"files": [_file_object(file) for file in self._batches.files.values()]})
 
     async def _create_contents(self, request: web.Request) -> web.Response:
         asked = orjson.loads(await request.read())["batch"]
@@ -120,21 +120,21 @@ class NativeBatches:
         said = {"form": "gemini", "displayName": str(asked.get("displayName"))}
         batch = self._make(_chat_lines(lines), len(rows), source.name, said)
         self._lose(request)
-        return _json(self._operation(batch))
+        return json_response(self._operation(batch))
 
     async def _list_contents(self, _: web.Request) -> web.Response:
-        return _json({"operations": [self._operation(batch) for batch in self._of("gemini")][::-1]})
+        return json_response({"operations": [self._operation(batch) for batch in self._of("gemini")][::-1]})
 
     async def _content_batch(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(f"batch_{request.match_info['id']}")
-        return _failure(GEMINI, 404, "no such batch") if batch is None else _json(self._operation(batch))
+        return _failure(GEMINI, 404, "no such batch") if batch is None else json_response(self._operation(batch))
 
     async def _cancel_contents(self, request: web.Request) -> web.Response:
         batch = self._batches.batches.get(f"batch_{request.match_info['id']}")
         if batch is None:
             return _failure(GEMINI, 404, "no such batch")
         _cancel(batch)
-        return _json({})
+        return json_response({})
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         file = self._batches.files.get(f"file-{request.match_info['id']}")
@@ -227,8 +227,9 @@ def _moment(second: int) -> str:
 
 def _failure(form: Form, status: int, message: str) -> web.Response:
     status, content = form.failed(status, {"message": message, "code": None}, {})
-    return _json(content, status)
+    return json_response(content, status)
 
 
-def _json(content: object, status: int = 200) -> web.Response:
+def json_response(content: object, status: int = 200) -> web.Response:
+    """Content as JSON."""
     return web.Response(body=orjson.dumps(content), status=status, content_type="application/json")

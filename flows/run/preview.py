@@ -25,13 +25,14 @@ from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported
-from tasks.judge.batch.folders import check_exportable, check_folder
+from tasks.judge.batch.folders import check_exportable
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.observed_usage import load_observed
 from tasks.judge.part_pictures import example_sizes
 from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
+from tasks.lake.atomic_files import refuse_full
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
 
@@ -154,7 +155,7 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, picture
     """Read the sources, plan, and write what is left to ask into `folder`, as files of batch lines. Raises InputError first."""
     run = RunContext.of(open_run(file), reporter=reporter)
     check_exportable(run.benchmark.judges)
-    check_folder(folder)
+    refuse_full("--batch-files", folder)
     with lake_in_use(run):
         run = run.having(dataset_id=stages.ingest(run, is_examined=True).dataset_id)
         planned = stages.plan(run)

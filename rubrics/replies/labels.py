@@ -12,6 +12,11 @@ _BETWEEN_WORDS = r"[\s_\-‐‑‒–—―*&]{0,3}+"
 _LABEL_LENGTH_MAX = 120
 
 
+def folded(word: str) -> str:
+    """An answer's word: case and the amount of white space aside."""
+    return " ".join(word.casefold().split())
+
+
 @lru_cache(maxsize=8192)
 def normal(label: str) -> str:
     """Letters and digits alone, case folded: "Overall Score", "overall-score" and "overall_score" are one label."""

@@ -63,7 +63,7 @@ _BOXED = re.compile(r"(?:\\[(\[]\s*+)?\\(?:boxed|fbox|text|textbf|mathbf)\{([^{}
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}+\s?/?>")  # of HTML, or <score>: unfilled, nothing is left of it
 
 # ASCII digits alone: Python's \d and int() also take other scripts' digits, which the prompts never use.
-_NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
+NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
 _NAMED = re.compile(
     rf"({'|'.join(NUMBER_WORDS)})[*_]{{0,3}}\s*+[:=\-–—]?\s*+[(\[（]\s*+([^()\[\]（）]{{1,20}}+)[)\]）]", re.IGNORECASE
 )
@@ -123,7 +123,7 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
     text, is_enclosed = _undecorated(text if len(text) < _LENGTH_USUAL else " ".join(text.split()))
     if text.lower() in _NO_VALUE or is_placeholder(text, dimension, is_enclosed=is_enclosed):
         return ParseReason.WRONG_TYPE if text.lower() in _NO_VALUE else ParseReason.TEMPLATE_ECHO
-    if found := _NUMBER.match(text):
+    if found := NUMBER.match(text):
         return _after_word(found[0], text[found.end() :], dimension, is_prose_allowed=is_prose_allowed) or literal(found[0])
     if named := _NAMED.match(text):
         return _as_named(named, text[named.end() :], dimension, is_prose_allowed=is_prose_allowed)

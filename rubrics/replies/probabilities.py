@@ -17,6 +17,7 @@ from rubrics.replies.answers import goes_on, whole_answers
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.doubts.doubt import told_by
 from rubrics.replies.doubts.missing_input import saw_nothing
+from rubrics.replies.labels import folded
 from rubrics.replies.refusals import declined
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
@@ -54,18 +55,18 @@ def _aside(answer: str, dimension: Dimension) -> ParsedScore | None:
 
 
 def _by_tokens(answer: str, dimension: Dimension, logprobs_json: object) -> ParsedScore:
-    numbers = {_plain(word): number for word, number in dimension.answers}
+    numbers = {folded(word): number for word, number in dimension.answers}
     placed = _behind_thoughts(list(_tokens(logprobs_json)))
     words = [(token, behind) for token, before, behind in placed if _is_word(token["token"], before, behind, numbers)]
     answers = [token for token, behind in words if not _does_go_on(token["token"], behind)]
     # What is compared with an answer stands before it: "A is better than B" says no B.
     weighed = [*takewhile(lambda token: token not in answers, (token for token, _ in words)), *answers] if answers else []
-    if len({numbers[_plain(token["token"])] for token in weighed}) > 1:
+    if len({numbers[folded(token["token"])] for token in weighed}) > 1:
         return Unreadable(ParseReason.AMBIGUOUS)
     if not placed:
         return Unreadable(ParseReason.NOT_FOUND)
     first = placed[0][0]
-    if not answers and (_plain(first["token"]) in numbers or declined(answer)):  # "No idea" begins as an answer does
+    if not answers and (folded(first["token"]) in numbers or declined(answer)):  # "No idea" begins as an answer does
         return Unreadable(declined(answer) or ParseReason.NOT_FOUND)
     return _expectation(dimension, numbers, answers[0] if answers else first)
 
@@ -77,7 +78,7 @@ def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapp
     """
     declared, shares = dimension.probability, _shares(token)
     assert declared is not None
-    found = [(numbers[_plain(word)], share) for word, share in shares.items() if _plain(word) in numbers]
+    found = [(numbers[folded(word)], share) for word, share in shares.items() if folded(word) in numbers]
     mass = min(1.0, math.fsum(share for _, share in found))
     needs_some = declared.is_normalised or len(set(numbers.values())) > 1
     if math.fsum(shares.values()) < _KNOWN_MASS_MIN or mass < declared.min_mass or (needs_some and mass <= 0):
@@ -97,20 +98,20 @@ def _behind_thoughts(tokens: list[Mapping[str, Any]]) -> list[tuple[Mapping[str,
         start, end = end, end + len(token["token"])
         if at is not None and start >= at:
             placed.append((token, joined[max(at, start - 1) : start], joined[end : end + _N_BEHIND]))
-    return [one for one in placed if _plain(one[0]["token"])] or placed
+    return [one for one in placed if folded(one[0]["token"])] or placed
 
 
 def _is_word(token: str, before: str, behind: str, numbers: Mapping[str, float]) -> bool:
     """Whether a token is a declared word, and no part of another one: "No" of "Nothing"."""
     is_begun = token[:1].isalnum() and before.isascii() and before.isalnum()
     is_cut = not token[-1:].isspace() and behind[:1].isascii() and behind[:1].isalnum()
-    return _plain(token) in numbers and not is_begun and not is_cut
+    return folded(token) in numbers and not is_begun and not is_cut
 
 
 def _does_go_on(token: str, behind: str) -> bool:
     """Whether a word is the beginning of words that answer nothing. Marks such as <|im_end|> end a reply."""
     is_ended = token[-1:].isspace() or not behind[:1].isascii() or behind.lstrip().startswith("<")
-    return not is_ended and goes_on(_plain(token), behind)
+    return not is_ended and goes_on(folded(token), behind)
 
 
 def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object) -> bool:
@@ -149,7 +150,3 @@ def _shares(token: Mapping[str, Any]) -> dict[str, float]:
     others = token.get("top_logprobs")
     listed = [one for one in others if _is_token(one)] if isinstance(others, list) else []
     return {one["token"]: math.exp(one["logprob"]) for one in (*listed, token)}
-
-
-def _plain(word: str) -> str:
-    return " ".join(word.casefold().split())

@@ -14,10 +14,9 @@ from rubrics.replies.json_form import name_of, places_in_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.line_forms import places_in_lines
-from rubrics.replies.numbers import BLANK, Found, is_plain, read_number
+from rubrics.replies.numbers import BLANK, NUMBER, Found, is_plain, read_number
 
 _LITERAL = r"-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
-_NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
 _N_FLAT_MAX = 8000
 _STRICT = json.JSONDecoder(strict=False)
 _PAIR = re.compile(r'"((?:[^"\\]++|\\.)*+)"\s*+:\s*+(?:"((?:[^"\\]++|\\.)*+)"|[^",}]*+)', re.DOTALL)
@@ -95,7 +94,7 @@ def _digits(text: str, place: tuple[int, int], score: float) -> tuple[int, int]:
     if is_plain(said) and int(said) == score:
         return place
     wanted = Decimal(str(score))
-    for literal in _NUMBER.finditer(text, *place):
+    for literal in NUMBER.finditer(text, *place):
         try:
             if Decimal(literal[0].replace("−", "-").replace("–", "-")) == wanted:
                 return literal.span()

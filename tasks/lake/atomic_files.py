@@ -13,19 +13,23 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.errors import StoreError
+from schemas.errors import InputError, StoreError
 from tasks.stopping import STOP, check_not_stopped
+
+if TYPE_CHECKING:
+    import polars as pl
 
 IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
 IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
 """After so many rows a page may end, and it ends at so many bytes; else a row group is one page of 10 MB readers hold whole."""
 LEFTOVER_AGE_S = 2 * 86_400.0
 _LOCK_POLL_S = 0.05
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def write_parquet(table: pa.Table, target: Path, staging: Path) -> None:
@@ -160,6 +164,14 @@ def store_error(doing: str) -> Iterator[None]:
         raise StoreError(message) from error
 
 
+def write_scratch(rows: "pl.DataFrame", path: Path) -> None:
+    """A file of rows for a while, through pyarrow, which tells a full disk as the system does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = rows.to_arrow()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=_LZ4) as writer:
+        writer.write_table(table)
+
+
 @contextmanager
 def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
     """A folder of this kind among what is unfinished, not made yet; what is left of it when the block ends is removed."""
@@ -168,6 +180,12 @@ def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def refuse_full(option: str, folder: Path) -> None:
+    """Raise InputError where something stands in the folder that is to be written."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(f"{option} {folder} is not an empty folder; name one that is not there yet, or remove what it holds")
 
 
 @contextmanager

@@ -8,13 +8,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from rubrics.model import Rubric
 from schemas.errors import NothingToJudgeError
 from schemas.records import IMAGE
 from schemas.statuses.rows import JudgementStatus
-from tasks.lake.atomic_files import store_error
+from tasks.lake.atomic_files import store_error, write_scratch
 from tasks.lake.request_rows import Array, Keys
 
 ROWS_IN_MEMORY = 250_000
@@ -22,7 +21,6 @@ ROWS_IN_MEMORY = 250_000
 
 
 _HASHED_AT_ONCE = 50_000
-_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 _SAMPLE = pl.col("sample_id") + (" " + pl.col("second_sample_id")).fill_null("")
@@ -76,17 +74,11 @@ def _sorted(lines: pl.LazyFrame, n_ranges: int, folder: Path | None) -> Iterator
         batches = lines.with_columns(range=number).collect_batches(chunk_size=ROWS_IN_MEMORY, engine="streaming")
         for batch_number, batch in enumerate(batches):
             for (name,), mine in batch.partition_by("range", as_dict=True, include_key=False).items():
-                _write(mine.to_arrow(), Path(dealt, f"{name:05}-{batch_number}.ipc"))
+                write_scratch(mine, Path(dealt, f"{name:05}-{batch_number}.ipc"))
         for name in range(n_ranges):
             files = sorted(Path(dealt).glob(f"{name:05}-*.ipc"))
             if files:
                 yield pl.scan_ipc(files).sort("line").collect()["line"]
-
-
-def _write(rows: pa.Table, path: Path) -> None:
-    """Through pyarrow, which tells a full disk as the system does."""
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema, options=_LZ4) as writer:
-        writer.write_table(rows)
 
 
 class SeenRequests:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
-from tasks.lake.atomic_files import scratch, store_error
+from tasks.lake.atomic_files import scratch, store_error, write_scratch
 from tasks.lake.reading import PARTITION_KEYS, Lake, with_later_columns
 from tasks.stopping import check_not_stopped
 
@@ -36,7 +35,6 @@ _LEFT_OUT = frozenset({"image", "pictures", "messages_json", "reply_text", "note
 
 _SEED = 5  # not the one that Polars joins by: a bucket's keys would all fall on a few of the join's own
 _BUCKET = "bucket"
-_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _LINK = [*CELL, "request_key"]
 
 
@@ -107,15 +105,7 @@ def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], fold
         mine = rows.with_columns(bucket).partition_by(_BUCKET, include_key=False, as_dict=True, maintain_order=True)
         with store_error(f"dealing {table.name} for the data checks"):
             for (name,), dealt_rows in mine.items():
-                _write(dealt_rows, folder / f"{_BUCKET}={name}" / f"{number:05d}.ipc")
-
-
-def _write(rows: pl.DataFrame, path: Path) -> None:
-    """Through pyarrow, which tells a full disk as the system does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = rows.to_arrow()
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=_LZ4) as writer:
-        writer.write_table(table)
+                write_scratch(dealt_rows, folder / f"{_BUCKET}={name}" / f"{number:05d}.ipc")
 
 
 def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.DataFrame:

@@ -16,13 +16,13 @@ import orjson
 from schemas.benchmark.judges import Judge
 from schemas.records import PlannedPart
 from tasks.context import StageContext
-from tasks.judge.batch.folders import MANIFEST, batch_files_of, check_folder
+from tasks.judge.batch.folders import MANIFEST, batch_files_of
 from tasks.judge.batch.state import MAX_LINES, custom_id, keys_of, open_batches
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.pictures import digests_of
 from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.work_queue import PlannedRequests
-from tasks.lake.atomic_files import place, place_folder, sha256_of_file, staged_beside, store_error, write_bytes
+from tasks.lake.atomic_files import place, place_folder, refuse_full, sha256_of_file, staged_beside, store_error, write_bytes
 from tasks.ledger.ledger import Ledger
 from tasks.stopping import check_not_stopped
 
@@ -73,7 +73,7 @@ def export_requests(
     `pictures_at`: each picture stands once in `pictures/` of the folder, which the engine finds at this address.
     Raises InputError, StoreError, StoppedError.
     """
-    check_folder(folder)
+    refuse_full("--batch-files", folder)  # a file of an earlier export would be asked twice
     exported = Exported()
     with store_error(f"writing {folder}"), staged_beside(folder) as staged:
         for number, judge in enumerate(context.benchmark.judges, 1):

@@ -37,14 +37,6 @@ def check_exportable(judges: Iterable[Judge]) -> None:
         batch_files_of(judge)
 
 
-def check_folder(folder: Path) -> None:
-    """Raise InputError where files would be written beside others: a file of an earlier export would be asked twice."""
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(
-            f"--batch-files {folder} is not an empty folder; name one that is not there yet, or remove what it holds"
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class BatchResults:
     """A folder of results, *.jsonl, in it and in folders below."""

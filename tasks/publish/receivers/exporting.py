@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schemas.errors import CorruptLakeError, InputError, SalonError, StoreError
 from schemas.tables.published import PREFERENCES
-from tasks.lake.atomic_files import place_folder, staged_beside, store_error
+from tasks.lake.atomic_files import place_folder, refuse_full, staged_beside, store_error
 from tasks.publish.reading import Publication
 from tasks.publish.receivers.figures import FIGURES, Exported, Numbers, Receiver, read_figures
 
@@ -44,8 +44,7 @@ def export_publication(
     What was written is read back by the receiver's own client: a figure that is not the published one is an error, and then
     there is no folder. Raises InputError, StoreError.
     """
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(f"--out {folder} is not an empty folder; name one that is not there yet, or remove what it holds")
+    refuse_full("--out", folder)
     exported = read_figures(publication, name)
     if not exported.contestants:
         where = f"only pairs; their win rates stand in {PREFERENCES.name}.parquet and .csv of {publication.folder}"
