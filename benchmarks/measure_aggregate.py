@@ -120,6 +120,7 @@ def replies_of(keys: list[str], draw: np.random.Generator) -> pl.DataFrame:
         "request_key": keys, "ask_index": np.zeros(n, np.int64), "status": ["answered"] * n, "answered_model": ["eye"] * n,
         "n_input_tokens": np.full(n, 900), "n_output_tokens": draw.integers(50, 200, n), "cost_usd": np.full(n, 0.001),
         "latency_s": draw.gamma(2, 1, n), "n_attempts": np.ones(n, np.int64),
+        "error_detail": pl.Series([None] * n, dtype=pl.String),
     })  # fmt: skip
 
 
