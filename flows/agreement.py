@@ -22,8 +22,9 @@ from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
 from tasks.context import Reference, StageContext
-from tasks.ingest.rating_matching import check_some_count, match_ratings, rated_samples
+from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, read_ratings
+from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
 from tasks.lake.pictures import with_picture_path
 from tasks.ledger.import_replies.importing import ImportResult, check_importable

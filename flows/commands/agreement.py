@@ -19,7 +19,7 @@ from schemas.errors import InputError
 from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
-from tasks.ingest.rating_matching import examples
+from tasks.ingest.ratings_left_out import examples
 from tasks.publish.agreement_page import called
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards

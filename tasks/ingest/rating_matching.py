@@ -1,7 +1,7 @@
-"""Which sample each rating is of, and what becomes of repeated ratings. How ratings are read is ratings.py."""
+"""Which sample each rating is of. How ratings are read is ratings.py, why one does not count ratings_left_out.py."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -14,9 +14,11 @@ from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.ingest.paths import quote
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
+from tasks.ingest.ratings_left_out import settle_repeats
 from tasks.lake.pictures import StoredDataset, with_picture_path
 
 N_EXAMPLES = 3
+_SHOWN_CHARACTERS = 80
 _READ = ("sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status")
 
 
@@ -37,7 +39,10 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
     frame = _frame(cells)
     if frame.is_empty():
         raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
-    found = _settle_repeats(matched(frame, samples))
+    found = _with_what_was_looked_up(matched(frame, samples))
+    number = pl.col("rating").cast(pl.String).str.strip_suffix(".0")
+    ok = found.filter(status=RatingStatus.OK.value).with_columns(key="rating_key", value="rating", text=number)
+    found = settle_repeats(found, ok, ["sample_id", "dimension", "rater", "kind"])
     if found["sample_id"].null_count() == found.height:
         _check_no_sample_meant_twice(frame, found, samples)
         first = ", ".join(found["rating_key"].head(N_EXAMPLES)) + _looked_up(frame, samples)
@@ -49,30 +54,19 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
 
 
-def check_some_count(found: pl.DataFrame, noun: str) -> None:
-    """Raises SourceError where no rating, or vote, of the table counts: nothing could be held against them."""
-    if (found["status"] == RatingStatus.OK.value).any():
-        return
-    n_by_status = found["status"].value_counts(sort=True).rows()
-    first = "".join(f" (the first: {one})" for one in examples(found)[:1])
-    told = ", ".join(f"{n:,} {status}" for status, n in n_by_status)
-    raise SourceError(
-        f"none of the {found.height:,} {noun} counts: {told}{first}; {_REMEDIES.get(n_by_status[0][0], 'mend them')}"
-    )
-
-
-_DECLARE = (
-    "where people rated on another scale, declare theirs under [ratings]: scale = { min = 0, max = 100 }, and step where they "
-    "had one (docs/agreement.md)"
-)
-_REMEDIES: Mapping[str, str] = {
-    RatingStatus.OUT_OF_RANGE: _DECLARE,
-    RatingStatus.OFF_STEP: _DECLARE,
-    RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and a number where a word stands",
-    RatingStatus.MISSING: "fill them in",
-    RatingStatus.CONFLICTING: "map the column that names the rater to rater, or leave each rater one for a sample",
-    RatingStatus.UNKNOWN_WORD: "say under [ratings.votes] words what each is worth",
-}
+def _with_what_was_looked_up(found: pl.DataFrame) -> pl.DataFrame:
+    """The cells of no one sample, with what their rows call it as the detail."""
+    said = [
+        pl.concat_str(pl.lit(f"{name} "), pl.col(f"said_{name}").str.slice(0, _SHOWN_CHARACTERS))
+        for name in (*IDENTIFIERS, *NARROWING)
+    ]
+    names = pl.concat_str(said, separator=", ", ignore_nulls=True)
+    told = (
+        pl.when(names == "").then(pl.lit("the row names no sample"))
+        .when(pl.col("n_hits") > 1).then(pl.format("{} samples have {}", "n_hits", names))
+        .otherwise(pl.format("no sample has {}", names))
+    )  # fmt: skip
+    return found.with_columns(detail=pl.when(pl.col("sample_id").is_null()).then(told).otherwise("detail"))
 
 
 def _check_no_sample_meant_twice(frame: pl.DataFrame, found: pl.DataFrame, samples: pl.DataFrame) -> None:
@@ -182,32 +176,6 @@ def _said() -> list[str]:
     return [f"said_{one}" for one in NARROWING]
 
 
-def _settle_repeats(frame: pl.DataFrame) -> pl.DataFrame:
-    """Of the same number given again the first counts; where a rater gave one sample two numbers, none does."""
-    is_ok = pl.col("status") == RatingStatus.OK.value
-    key = ["sample_id", "dimension", "rater", "kind"]
-    ok = frame.filter(is_ok).select(
-        "row",
-        n_numbers=pl.col("rating").n_unique().over(key),
-        is_first=pl.col("row") == pl.col("row").min().over(key),
-    )
-    joined = frame.join(ok, on="row", how="left")
-    return joined.with_columns(
-        status=pl.when(pl.col("n_numbers") > 1)
-        .then(pl.lit(RatingStatus.CONFLICTING.value))
-        .when(pl.col("is_first").not_())
-        .then(pl.lit(RatingStatus.DUPLICATE.value))
-        .otherwise("status")
-    )
-
-
 def natural(key: str) -> str:
     """A text that sorts row 10 after row 9."""
     return re.sub(r"\d+", lambda found: found[0].zfill(12), key)
-
-
-def examples(ratings: pl.DataFrame) -> Sequence[str]:
-    """A few cells, or votes, that were left out, each with its reason, for people."""
-    left_out = ratings.filter(~pl.col("status").is_in([RatingStatus.OK.value, RatingStatus.MISSING.value])).head(N_EXAMPLES)
-    key = ratings.columns[0]
-    return [f"{row[key]}: {row['detail'] or row['status']}" for row in left_out.iter_rows(named=True)]

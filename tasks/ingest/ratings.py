@@ -113,13 +113,18 @@ def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) ->
             names={name: said[name] for name in (*IDENTIFIERS, *NARROWING) if name in said}
             | {name: text for name, text in narrowed.items() if text is not None},
             dimension=dimension,
-            rater=value.metric or value.rater or said.get("rater") or path.stem,
+            rater=value.metric or name_of_rater(value.rater) or name_of_rater(said.get("rater")) or path.stem,
             kind=Assessor.RATER if value.metric is None else Assessor.METRIC,
             scale=scale,
             rating=rating,
             status=status,
             detail=detail,
         )
+
+
+def name_of_rater(said: str | None) -> str | None:
+    """A rater's name without the blanks around it, which make nobody another person; None where there is none."""
+    return (said or "").strip() or None
 
 
 def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, RatingStatus, str | None]:

@@ -14,7 +14,8 @@ from schemas.tables.agreement import VOTES
 from schemas.tables.table import conform
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
-from tasks.ingest.ratings import IDENTIFIERS, NARROWING, rating_files, text_at, value_at
+from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at
+from tasks.ingest.ratings_left_out import settle_repeats
 from tasks.ingest.readers.tables import records
 from tasks.ingest.values import is_equal, listed
 
@@ -81,7 +82,7 @@ def _read(key: str, said: Mapping[str, str], dimension: str, stem: str, words: M
     elif worth is None:
         allowed = ", ".join(words)
         status, detail = RatingStatus.UNKNOWN_WORD, f"{quote(word, 60)} is no vote; [ratings.votes] words has {allowed}"
-    return _vote(key, said, dimension, said.get("rater") or stem, worth, status, detail) | {
+    return _vote(key, said, dimension, name_of_rater(said.get("rater")) or stem, worth, status, detail) | {
         "shown_first": {1.0: "a", 0.0: "b"}.get(words.get(said.get("shown_first", "").strip().casefold(), -1.0))
     }
 
@@ -107,7 +108,7 @@ def match_votes(votes: Iterable[Row], samples: pl.DataFrame, units: pl.DataFrame
     frame = pl.DataFrame(list(votes), schema=schema).with_row_index("row")
     if frame.is_empty():
         raise SourceError("the tables of votes hold no vote; check the files, and `where` under [ratings.votes]")
-    found = _settle_repeats(_paired(_sided(frame, samples), units))
+    found = _settled(_paired(_sided(frame, samples), units))
     if found.filter(pl.col("sample_id_a").is_not_null() & pl.col("sample_id_b").is_not_null()).is_empty():
         keys = ", ".join(found["vote_key"].head(N_EXAMPLES))
         raise SourceError(
@@ -170,17 +171,12 @@ def _paired(frame: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
 _OF_UNIT = ("sample_id", "prompt_id", "model", "checkpoint")
 
 
-def _settle_repeats(frame: pl.DataFrame) -> pl.DataFrame:
+def _settled(frame: pl.DataFrame) -> pl.DataFrame:
     """Of the same vote given again the first counts; where a rater gave one pair two votes, whichever way round, none does."""
     is_turned = pl.col("sample_id_a") > pl.col("sample_id_b")
     ok = frame.filter(pl.col("status") == RatingStatus.OK.value).select(
         "row", "dimension", "rater", low=pl.min_horizontal("sample_id_a", "sample_id_b"),
-        high=pl.max_horizontal("sample_id_a", "sample_id_b"), worth=pl.when(is_turned).then(1 - pl.col("vote")).otherwise("vote"),
+        high=pl.max_horizontal("sample_id_a", "sample_id_b"), value=pl.when(is_turned).then(1 - pl.col("vote")).otherwise("vote"),
+        key="vote_key", text=pl.lit("otherwise"),
     )  # fmt: skip
-    key = ["low", "high", "dimension", "rater"]
-    ok = ok.select("row", n_votes=pl.col("worth").n_unique().over(key), is_first=pl.col("row") == pl.col("row").min().over(key))
-    return frame.join(ok, on="row", how="left", maintain_order="left").with_columns(
-        status=pl.when(pl.col("n_votes") > 1).then(pl.lit(RatingStatus.CONFLICTING.value))
-        .when(pl.col("is_first").not_()).then(pl.lit(RatingStatus.DUPLICATE.value))
-        .otherwise("status")
-    )  # fmt: skip
+    return settle_repeats(frame, ok, ["low", "high", "dimension", "rater"])

@@ -11,8 +11,9 @@ import pytest
 from schemas.benchmark.ratings import Ratings
 from schemas.errors import InputError, SourceError
 from schemas.statuses.people import RatingStatus
-from tasks.ingest.rating_matching import check_some_count, match_ratings
+from tasks.ingest.rating_matching import match_ratings
 from tasks.ingest.ratings import read_ratings
+from tasks.ingest.ratings_left_out import check_some_count, examples
 
 SAMPLES = pl.DataFrame(
     [
@@ -143,6 +144,34 @@ def test_repeated_ratings_count_once_and_contradictions_not_at_all(take: Callabl
     numbers = [("ann", 3), ("ann", 3), ("bob", 3), ("bob", 4), ("cy", 2), ("cy", None)]
     found = take([row | {"rater": rater, "rating": number} for rater, number in numbers])
     assert found["status"].to_list() == ["ok", "duplicate", "conflicting", "conflicting", "ok", "missing"]
+    key = "people.jsonl#{}:rating:look"
+    assert found["detail"].to_list() == [
+        None, f"as {key.format(1)}", f"{key.format(4)} says 4", f"{key.format(3)} says 3", None, None,
+    ]  # fmt: skip
+
+
+def test_blanks_around_a_name_make_nobody_another_rater(take: Callable[..., pl.DataFrame]) -> None:
+    row = {"item_id": "two", "dimension": "look", "rating": 3}
+    found = take([row | {"rater": name} for name in ("Änne", " Änne ", "Änne\u00a0", "\t", None)])
+    assert found["rater"].to_list() == ["Änne", "Änne", "Änne", "people", "people"]
+    assert found["status"].to_list() == ["ok", "duplicate", "duplicate", "ok", "duplicate"]
+    (wide,) = take([{"item_id": "two", "a": 3}], dimension="look", values=[{"at": "a", "rater": " Änne"}])["rater"]
+    assert wide == "Änne"
+
+
+def test_what_is_left_out_is_told_by_status_the_most_frequent_first(take: Callable[..., pl.DataFrame]) -> None:
+    row = {"dimension": "look", "item_id": "two", "rater": "ann", "rating": 3}
+    rows = [
+        row, row, row | {"item_id": "zzz", "seed": 7}, row | {"item_id": "one"}, row | {"rater": "cy"},
+        *(row | {"rater": "bob", "rating": number} for number in (1, 2.5, 1)), row | {"item_id": None}, row | {"rater": "dan"},
+    ]  # fmt: skip
+    assert examples(take(rows)) == [
+        "people.jsonl#6:rating:look: conflicting: people.jsonl#7:rating:look says 2.5",
+        "people.jsonl#3:rating:look: unmatched: no sample has item_id zzz, seed 7",
+        "people.jsonl#2:rating:look: duplicate: as people.jsonl#1:rating:look",
+        "people.jsonl#4:rating:look: ambiguous: 2 samples have item_id one",
+    ]
+    assert take(rows).filter(rating_key="people.jsonl#9:rating:look")["detail"].item() == "the row names no sample"
 
 
 def test_where_keeps_rows(take: Callable[..., pl.DataFrame]) -> None:

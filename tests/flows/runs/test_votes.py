@@ -132,6 +132,10 @@ def test_votes_agree_and_rate_as_by_hand_and_bad_rows_are_left_out(
     tables = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
     statuses = dict(tables["votes"].group_by("status").len().iter_rows())
     assert statuses == {"ok": len(rows) + len(plain), **dict.fromkeys(bad, 1), "conflicting": 2}
+    told = dict(tables["votes"].filter(pl.col("status").is_in(["conflicting", "duplicate"])).select("vote_key", "detail").rows())
+    n = len(rows) + len(bad)
+    assert told[f"votes.jsonl#{n + 1}"] == f"votes.jsonl#{n + 2} says otherwise"
+    assert set(told.values()) > {f"votes.jsonl#{n + 1} says otherwise", "as votes.jsonl#1"}
     check_agreement(tables["agreement"], world, votes)
     check_ratings(tables, world, votes)
     page = (folder / "agreement.md").read_text()

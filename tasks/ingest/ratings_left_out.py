@@ -1,0 +1,69 @@
+"""Why ratings, or votes, do not count: repeats, and what is said of those left out. Which sample is meant: rating_matching.py."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from schemas.errors import SourceError
+from schemas.statuses.people import RatingStatus
+
+
+def settle_repeats(frame: pl.DataFrame, said: pl.DataFrame, one: Sequence[str]) -> pl.DataFrame:
+    """The frame with a status, and a detail that names the other row, where a row repeats one or contradicts one.
+
+    Of the same value given again the first row counts; where two are given of one thing, none does. `said` has the rows that
+    count so far, in order: `row`, `key`, `value`, `text` (the value as people read it), and the columns `one` that say of what.
+    """
+    first = (pl.col(name).first().over(one).alias(f"first_{name}") for name in ("row", "key", "value", "text"))
+    rows = said.with_columns(first)
+    is_first_value = pl.col("value") == pl.col("first_value")
+    others = rows.filter(~is_first_value).group_by(one).agg(other_key=pl.first("key"), other_text=pl.first("text"))
+    rows = rows.join(others, on=one, how="left", maintain_order="left")
+    contradiction = pl.when(is_first_value).then(pl.format("{} says {}", "other_key", "other_text"))
+    settled = rows.select(
+        "row",
+        settled=pl.when(pl.col("other_key").is_not_null())
+        .then(pl.lit(RatingStatus.CONFLICTING.value))
+        .when(pl.col("row") != pl.col("first_row"))
+        .then(pl.lit(RatingStatus.DUPLICATE.value)),
+        told=pl.when(pl.col("other_key").is_null())
+        .then(pl.format("as {}", "first_key"))
+        .otherwise(contradiction.otherwise(pl.format("{} says {}", "first_key", "first_text"))),
+    )
+    joined = frame.join(settled.drop_nulls("settled"), on="row", how="left", maintain_order="left")
+    return joined.with_columns(status=pl.coalesce("settled", "status"), detail=pl.coalesce("told", "detail"))
+
+
+def check_some_count(found: pl.DataFrame, noun: str) -> None:
+    """Raises SourceError where no rating, or vote, of the table counts: nothing could be held against them."""
+    if (found["status"] == RatingStatus.OK.value).any():
+        return
+    n_by_status = found["status"].value_counts(sort=True).rows()
+    first = "".join(f" (the first: {one})" for one in examples(found)[:1])
+    told = ", ".join(f"{n:,} {status}" for status, n in n_by_status)
+    raise SourceError(
+        f"none of the {found.height:,} {noun} counts: {told}{first}; {_REMEDIES.get(n_by_status[0][0], 'mend them')}"
+    )
+
+
+_DECLARE = (
+    "where people rated on another scale, declare theirs under [ratings]: scale = { min = 0, max = 100 }, and step where they "
+    "had one (docs/agreement.md)"
+)
+_REMEDIES: Mapping[str, str] = {
+    RatingStatus.OUT_OF_RANGE: _DECLARE,
+    RatingStatus.OFF_STEP: _DECLARE,
+    RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and a number where a word stands",
+    RatingStatus.MISSING: "fill them in",
+    RatingStatus.CONFLICTING: "map the column that names the rater to rater, or leave each rater one for a sample",
+    RatingStatus.UNKNOWN_WORD: "say under [ratings.votes] words what each is worth",
+}
+
+
+def examples(given: pl.DataFrame) -> Sequence[str]:
+    """The first rating, or vote, that each status leaves out, with its reason, for people; the most frequent status first."""
+    key = given.columns[0]
+    left_out = given.filter(~pl.col("status").is_in([RatingStatus.OK.value, RatingStatus.MISSING.value]))
+    firsts = left_out.group_by("status", maintain_order=True).agg(pl.len().alias("n"), pl.first(key), pl.first("detail"))
+    ordered = firsts.sort("n", descending=True, maintain_order=True)
+    return [": ".join(filter(None, (row[key], row["status"], row["detail"]))) for row in ordered.iter_rows(named=True)]
