@@ -45,10 +45,11 @@ def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
     has_score = ~np.isnan(values.judged) if values.judged is not None else np.zeros_like(has_label)
     both = has_label & has_score
     judged = values.judged if values.judged is not None else np.full_like(values.labels, np.nan)
+    if estimator is not Estimator.LABELS and not has_score.any():
+        return Made(None, AgreementReason.NO_SCORES, 0, int(has_label.sum()))
     if estimator is Estimator.JUDGE:
         mean = stratified_mean(judged, strata)
-        reason = None if mean else AgreementReason.TOO_FEW_PROMPTS if has_score.any() else AgreementReason.NO_SCORES
-        return Made(mean, reason, int(has_score.sum()), int(both.sum()))
+        return Made(mean, None if mean else AgreementReason.TOO_FEW_PROMPTS, int(has_score.sum()), int(both.sum()))
     used, n_prompts = (both, int(has_score.sum())) if estimator is not Estimator.LABELS else (has_label, int(has_label.sum()))
     n_labelled = int(used.sum())
     n_each = np.bincount(strata[used], minlength=int(strata.max(initial=-1)) + 1)

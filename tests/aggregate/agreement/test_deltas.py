@@ -15,6 +15,7 @@ from tasks.aggregate.agreement.agreement import rated_dimensions
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.tables import Settings
+from tasks.publish.standings.corrected_ranks import rankings
 
 MODELS = ("dear", "plain", "poor")
 KINDNESS, BETTER = {"dear": 2.0}, {"plain": 1.0, "poor": -1.5}
@@ -39,6 +40,7 @@ def tables(
         everywhere: float | None = None,
         has_categories: bool = True,
         twice: tuple[str, int] | None = None,
+        is_judged: bool = True,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -50,7 +52,7 @@ def tables(
             if everywhere is not None:
                 people = judged = np.full(N, everywhere)
             for p in range(N):
-                scores = dict.fromkeys(dimensions, float(judged[p]))
+                scores = dict.fromkeys(dimensions, float(judged[p])) if is_judged else {}
                 category = f"c{p // 60}" if has_categories else None
                 where = {"model": model, "checkpoint": "1", "category": category, "prompt": p, "sample": p}
                 rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
@@ -158,6 +160,16 @@ def test_why_nothing_is_corrected(tables: Callable[..., Tables], is_rated: Calla
     standing = found["corrected_standings"].filter(estimator="prediction_powered")
     assert standing["rank_low"].null_count() == standing.height
     assert set(standing["state"]) == {"not_compared"}
+
+
+def test_without_a_score_nothing_is_said_of_too_few_labels(tables: Callable[..., Tables]) -> None:
+    found = tables(is_judged=False)
+    of_judge = found["corrected_standings"].filter(pl.col("estimator").is_in(["judge", "prediction_powered"]))
+    assert set(of_judge.select("reason", "n_prompts", "n_prompts_labelled").iter_rows()) == {("no_scores", 0, 60)}
+    compared = found["corrected_comparisons"].filter(pl.col("estimator") != "labels")
+    assert set(compared["reason"]) == {"no_scores"}
+    ranked = rankings(found["corrected_standings"], found["corrected_comparisons"])
+    assert not any("too_few_prompts" in said for one in ranked for said in one.sentences)
 
 
 def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: Callable[..., Tables]) -> None:
