@@ -20,7 +20,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.ratings_left_out import examples
-from tasks.publish.agreement_page import called
+from tasks.publish.agreement_page import called, said_of
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
@@ -112,6 +112,8 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(f"{word:<11} {given.height:,}: " + ", ".join(f"{n:,} {status}" for status, n in counts.items()))
         for example in examples(given):
             console.print(f"            left out: {escape(one_line(example))}")
+        for sentence in said_of(word, given):
+            console.print(f"            {sentence}")
     if summary.imported is not None:
         print_imported(console, summary.imported)
     published = summary.published

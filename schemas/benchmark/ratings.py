@@ -59,6 +59,7 @@ class Votes(Section):
     columns: dict[str, str] = Field(default_factory=dict)
     where: dict[str, str | int | float | bool] = Field(default_factory=dict)
     dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
+    unnamed: bool = Field(default=False, description="As for ratings: nobody knows whose votes those without a rater are.")
     words: dict[str, float] = Field(
         default_factory=lambda: dict(WORDS), description="What a vote's word is worth to a: 1 a is better, 0 b is, 0.5 neither."
     )
@@ -78,5 +79,8 @@ class Ratings(Section):
     where: dict[str, str | int | float | bool] = Field(default_factory=dict)
     scale: RatingScale | None = None
     dimension: str | None = Field(default=None, description="The rubric's dimension, where the table does not say.")
+    unnamed: bool = Field(
+        default=False, description="Nobody knows whose ratings those without a rater are; default: each file is one rater."
+    )
     values: list[RatingValue] = Field(default_factory=list)
     votes: Votes = Field(default_factory=Votes)

@@ -31,6 +31,20 @@ class Assessor(StrEnum):
     RATERS = "raters"  # all persons together
 
 
+UNNAMED = "__unnamed__"
+"""Stands for a rater whom nothing names, where [ratings] says that nobody knows who rated."""
+
+
+def unnamed(number: object) -> str:
+    """The rater of the so-manieth rating that people without a name gave a sample: not one person over several samples."""
+    return f"{UNNAMED[:-2]}_{number}__"
+
+
+def is_named(rater: str) -> bool:
+    """Whether it is one person (or file) in all of its ratings, who can be held against others."""
+    return not rater.startswith(UNNAMED[:-2])
+
+
 class Against(StrEnum):
     """What stands in the columns `subject` and `against` of an agreement where it is no one rater."""
 

@@ -7,7 +7,9 @@ from schemas.tables.field import Field, count, number, text
 
 # --- against people ---------------------------------------------------------------------------------------------
 RATING_KEY = text("rating_key", "Where the cell stands: file, row, column and dimension.")
-RATER = text("rater", "The rater's, or metric's, name.")
+RATER = text(
+    "rater", "The rater's, or metric's, name; of people without one `__unnamed_1__` and so on, anew for each sample, or pair."
+)
 RATER_KIND = text("kind", "A person or an automatic metric.", values=Assessor)
 RATING = number("rating", "The number as it was given; null where there is none.")
 RATING_SCALE_LOW = number("scale_low", "Lower end of the rater's declared scale.")
@@ -31,7 +33,11 @@ AGREEMENT_METRIC = text("metric", "How they are compared.", values=AgreementMetr
 AGREEMENT_SCALE_LOW = number("scale_low", "Lower end of the scale both were put on; null for ranks alone.")
 AGREEMENT_SCALE_HIGH = number("scale_high", "Upper end of the scale both were put on; null for ranks alone.")
 N_ITEMS = count("n_items", "Samples both assessed; of a `system_` metric, checkpoints; of votes, pairs of pictures.")
-N_RATERS = count("n_raters", "Persons whose ratings are in the figure; 1 where a judge stands in their place.")
+N_RATERS = count(
+    "n_raters",
+    "Persons whose ratings are in the figure, of unnamed ones the most that rated one sample; 1 where a judge stands in their "
+    "place.",
+)
 N_ITEM_PROMPTS = count("n_prompts", "Prompts of those samples: the units of the interval.")
 JUDGE_OR_NULL = text("judge_model", "The judge; null where people alone, or who stands in their place, are meant.", null=True)
 ESTIMATOR = text("estimator", "How the mean was made.", values=Estimator)

@@ -14,7 +14,7 @@ from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.ingest.paths import quote
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
-from tasks.ingest.ratings_left_out import settle_repeats
+from tasks.ingest.ratings_left_out import check_named, settle_repeats
 from tasks.lake.pictures import StoredDataset, with_picture_path
 
 N_EXAMPLES = 3
@@ -34,7 +34,7 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
     """The `ratings` table: every cell with its sample, or why it has none, sorted by rating_key.
 
     The first of IDENTIFIERS a row has is looked up; model, checkpoint and seed, where the row has them, must agree.
-    Raises SourceError where the tables are empty, or no cell is of any sample.
+    Raises SourceError where the tables are empty, no cell is of any sample, or a file that names no rater is several's.
     """
     frame = _frame(cells)
     if frame.is_empty():
@@ -43,6 +43,7 @@ def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.Data
     number = pl.col("rating").cast(pl.String).str.strip_suffix(".0")
     ok = found.filter(status=RatingStatus.OK.value).with_columns(key="rating_key", value="rating", text=number)
     found = settle_repeats(found, ok, ["sample_id", "dimension", "rater", "kind"])
+    check_named(found, "ratings", "[ratings]")
     if found["sample_id"].null_count() == found.height:
         _check_no_sample_meant_twice(frame, found, samples)
         first = ", ".join(found["rating_key"].head(N_EXAMPLES)) + _looked_up(frame, samples)
@@ -105,7 +106,8 @@ def _looked_up(frame: pl.DataFrame, samples: pl.DataFrame) -> str:
 def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
     rows = [
         {
-            "rating_key": cell.key, "dimension": cell.dimension, "rater": cell.rater, "kind": cell.kind.value,
+            "rating_key": cell.key, "dimension": cell.dimension, "rater": cell.rater, "is_named": cell.is_named,
+            "kind": cell.kind.value,
             "rating": cell.rating, "scale_low": cell.scale.min if cell.scale else None,
             "scale_high": cell.scale.max if cell.scale else None, "scale_step": cell.scale.step if cell.scale else None,
             "status": cell.status.value, "detail": cell.detail,
@@ -115,7 +117,7 @@ def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:
     ]  # fmt: skip
     empty = RATINGS.empty().drop("sample_id", "item_id").schema
     said = {f"said_{name}": pl.String() for name in (*IDENTIFIERS, *NARROWING)}
-    return pl.DataFrame(rows, schema={**empty, **said}).with_row_index("row")
+    return pl.DataFrame(rows, schema={**empty, **said, "is_named": pl.Boolean()}).with_row_index("row")
 
 
 def matched(frame: pl.DataFrame, samples: pl.DataFrame, identifiers: Sequence[str] = IDENTIFIERS) -> pl.DataFrame:

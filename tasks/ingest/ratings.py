@@ -11,7 +11,7 @@ from typing import Any
 from schemas.benchmark.ratings import Ratings, RatingScale, RatingValue
 from schemas.errors import InputError, SourceError
 from schemas.pointers import MISSING, look_up, steps
-from schemas.statuses.people import Assessor, RatingStatus
+from schemas.statuses.people import UNNAMED, Assessor, RatingStatus
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.readers.tables import SUFFIXES, records
 from tasks.ingest.values import BadValueError, is_equal, listed, text_of
@@ -35,6 +35,7 @@ class RatingCell:
     names: Mapping[str, str]  # of IDENTIFIERS and NARROWING, what the row says
     dimension: str
     rater: str
+    is_named: bool  # by the table or the benchmark file; else it is the file's name that stands for one
     kind: Assessor
     scale: RatingScale | None
     rating: float | None
@@ -108,12 +109,14 @@ def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) ->
         narrowed = {"model": value.model, "checkpoint": value.checkpoint}
         scale = value.scale or (None if value.metric is not None else ratings.scale)
         rating, status, detail = _rating(value_at(row, value.at), scale)
+        named = value.metric or name_of_rater(value.rater) or name_of_rater(said.get("rater"))
         yield RatingCell(
             key=encodable(f"{place}:{dimension}"),
             names={name: said[name] for name in (*IDENTIFIERS, *NARROWING) if name in said}
             | {name: text for name, text in narrowed.items() if text is not None},
             dimension=dimension,
-            rater=value.metric or name_of_rater(value.rater) or name_of_rater(said.get("rater")) or path.stem,
+            rater=named or (UNNAMED if ratings.unnamed else path.stem),
+            is_named=named is not None or ratings.unnamed,
             kind=Assessor.RATER if value.metric is None else Assessor.METRIC,
             scale=scale,
             rating=rating,

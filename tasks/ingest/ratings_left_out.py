@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from schemas.errors import SourceError
-from schemas.statuses.people import RatingStatus
+from schemas.statuses.people import UNNAMED, RatingStatus, unnamed
 
 
 def settle_repeats(frame: pl.DataFrame, said: pl.DataFrame, one: Sequence[str]) -> pl.DataFrame:
     """The frame with a status, and a detail that names the other row, where a row repeats one or contradicts one.
 
     Of the same value given again the first row counts; where two are given of one thing, none does. `said` has the rows that
-    count so far, in order: `row`, `key`, `value`, `text` (the value as people read it), and the columns `one` that say of what.
+    count so far, in order: `row`, `key`, `value`, `text` (the value as people read it), and the columns `one` that say of what,
+    `rater` among them. Of UNNAMED each row is another rater's.
     """
+    number = pl.format(unnamed("{}"), pl.int_range(1, pl.len() + 1).over(one))
+    said = said.with_columns(rater=pl.when(pl.col("rater") == UNNAMED).then(number).otherwise("rater"))
     first = (pl.col(name).first().over(one).alias(f"first_{name}") for name in ("row", "key", "value", "text"))
     rows = said.with_columns(first)
     is_first_value = pl.col("value") == pl.col("first_value")
@@ -22,6 +25,7 @@ def settle_repeats(frame: pl.DataFrame, said: pl.DataFrame, one: Sequence[str]) 
     contradiction = pl.when(is_first_value).then(pl.format("{} says {}", "other_key", "other_text"))
     settled = rows.select(
         "row",
+        settled_rater="rater",
         settled=pl.when(pl.col("other_key").is_not_null())
         .then(pl.lit(RatingStatus.CONFLICTING.value))
         .when(pl.col("row") != pl.col("first_row"))
@@ -30,8 +34,26 @@ def settle_repeats(frame: pl.DataFrame, said: pl.DataFrame, one: Sequence[str]) 
         .then(pl.format("as {}", "first_key"))
         .otherwise(contradiction.otherwise(pl.format("{} says {}", "first_key", "first_text"))),
     )
-    joined = frame.join(settled.drop_nulls("settled"), on="row", how="left", maintain_order="left")
-    return joined.with_columns(status=pl.coalesce("settled", "status"), detail=pl.coalesce("told", "detail"))
+    joined = frame.join(settled, on="row", how="left", maintain_order="left")
+    told = pl.when(pl.col("settled").is_not_null()).then("told").otherwise("detail")
+    return joined.with_columns(status=pl.coalesce("settled", "status"), detail=told, rater=pl.coalesce("settled_rater", "rater"))
+
+
+def check_named(found: pl.DataFrame, noun: str, section: str) -> None:
+    """Raises SourceError where a file that names no rater contradicts itself: what is left would be where people agree."""
+    key = pl.col(found.columns[1])
+    by_file = found.filter(~pl.col("is_named")).with_columns(key=key, file=key.str.split("#").list.first())
+    split = by_file.filter(status=RatingStatus.CONFLICTING.value)
+    if split.is_empty():
+        return
+    first = split.row(0, named=True)
+    n_split, n = (rows.filter(file=first["file"]).height for rows in (split, by_file))
+    raise SourceError(
+        f"{first['file']} names no rater, so that all of it is one rater's, and {n_split:,} of its {n:,} {noun} contradict "
+        f"another of the same (the first: {first['key']}: {first['detail']}). Map the column that says who rated to rater under "
+        f"{section} columns; where nobody knows who did, write unnamed = true under {section} (docs/agreement.md); where it was "
+        "one person, leave one of each"
+    )
 
 
 def check_some_count(found: pl.DataFrame, noun: str) -> None:

@@ -9,13 +9,13 @@ import polars as pl
 from schemas.benchmark.ratings import Votes
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
-from schemas.statuses.people import RatingStatus
+from schemas.statuses.people import UNNAMED, RatingStatus
 from schemas.tables.agreement import VOTES
 from schemas.tables.table import conform
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at
-from tasks.ingest.ratings_left_out import settle_repeats
+from tasks.ingest.ratings_left_out import check_named, settle_repeats
 from tasks.ingest.readers.tables import records
 from tasks.ingest.values import is_equal, listed
 
@@ -46,14 +46,16 @@ def read_votes(paths: Sequence[Path], votes: Votes, dimension: str) -> Iterator[
         for number, row, there in records(path, path.name, columns):
             key = encodable(f"{path.name}#{number}")
             if isinstance(row, str):
-                yield _vote(key, {}, votes.dimension or dimension, path.stem, None, RatingStatus.BAD_VALUE, row)
+                yield _vote(key, {}, votes.dimension or dimension, (path.stem, True), None, RatingStatus.BAD_VALUE, row)
                 continue
             if not is_checked or there:
                 _check_columns(votes, [str(name) for name in (there or row)], key)
                 is_checked = True
             if all(is_equal(value_at(row, pointer), wanted) for pointer, wanted in votes.where.items()):
                 said = {name: text for name in NAMES if (text := text_at(row, votes.columns.get(name, name))) is not None}
-                yield _read(key, said, votes.dimension or said.get("dimension") or dimension, path.stem, words)
+                named = name_of_rater(said.get("rater"))
+                rater = named or (UNNAMED if votes.unnamed else path.stem), named is not None or votes.unnamed
+                yield _read(key, said, votes.dimension or said.get("dimension") or dimension, rater, words)
 
 
 def _check_columns(votes: Votes, known: Sequence[str], place: str) -> None:
@@ -73,7 +75,7 @@ def _check_columns(votes: Votes, known: Sequence[str], place: str) -> None:
         raise SourceError(f'{place} has no column "vote"; map it under [ratings.votes] columns; its columns: {listed(known)}')
 
 
-def _read(key: str, said: Mapping[str, str], dimension: str, stem: str, words: Mapping[str, float]) -> Row:
+def _read(key: str, said: Mapping[str, str], dimension: str, rater: tuple[str, bool], words: Mapping[str, float]) -> Row:
     word = said.get("vote")
     worth = None if word is None else words.get(word.strip().casefold())
     status, detail = RatingStatus.OK, None
@@ -82,18 +84,19 @@ def _read(key: str, said: Mapping[str, str], dimension: str, stem: str, words: M
     elif worth is None:
         allowed = ", ".join(words)
         status, detail = RatingStatus.UNKNOWN_WORD, f"{quote(word, 60)} is no vote; [ratings.votes] words has {allowed}"
-    return _vote(key, said, dimension, name_of_rater(said.get("rater")) or stem, worth, status, detail) | {
+    return _vote(key, said, dimension, rater, worth, status, detail) | {
         "shown_first": {1.0: "a", 0.0: "b"}.get(words.get(said.get("shown_first", "").strip().casefold(), -1.0))
     }
 
 
 def _vote(
-    key: str, said: Mapping[str, str], dimension: str, rater: str, worth: float | None, status: RatingStatus, detail: str | None
-) -> Row:
+    key: str, said: Mapping[str, str], dimension: str, rater: tuple[str, bool], worth: float | None, status: RatingStatus,
+    detail: str | None,
+) -> Row:  # fmt: skip
     sides = {f"said_{name}_{side}": said.get(f"{name}_{side}") for side in SIDES for name in _OF_SIDE}
     return {
-        "vote_key": key, "dimension": dimension, "rater": rater, "vote": worth, "shown_first": None, "status": status.value,
-        "detail": detail, "prompt": said.get("prompt"), **sides,
+        "vote_key": key, "dimension": dimension, "rater": rater[0], "is_named": rater[1], "vote": worth, "shown_first": None,
+        "status": status.value, "detail": detail, "prompt": said.get("prompt"), **sides,
     }  # fmt: skip
 
 
@@ -104,11 +107,12 @@ def match_votes(votes: Iterable[Row], samples: pl.DataFrame, units: pl.DataFrame
     prompt_id, model, checkpoint. Raises SourceError where the tables are empty, or no vote is of two samples.
     """
     schema = {**VOTES.empty().drop("sample_id_a", "sample_id_b").schema, "prompt": pl.String()}
-    schema |= {f"said_{name}_{side}": pl.String() for side in SIDES for name in _OF_SIDE}
+    schema |= {"is_named": pl.Boolean()} | {f"said_{name}_{side}": pl.String() for side in SIDES for name in _OF_SIDE}
     frame = pl.DataFrame(list(votes), schema=schema).with_row_index("row")
     if frame.is_empty():
         raise SourceError("the tables of votes hold no vote; check the files, and `where` under [ratings.votes]")
     found = _settled(_paired(_sided(frame, samples), units))
+    check_named(found, "votes", "[ratings.votes]")
     if found.filter(pl.col("sample_id_a").is_not_null() & pl.col("sample_id_b").is_not_null()).is_empty():
         keys = ", ".join(found["vote_key"].head(N_EXAMPLES))
         raise SourceError(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from schemas.statuses.cells import Total
-from schemas.statuses.people import Against, AgreementMetric
-from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
+from schemas.statuses.people import Against, AgreementMetric, RatingStatus, is_named
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
@@ -48,7 +48,28 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, 
     if overall.height:
         lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
+    given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
+    lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows)]
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
+
+
+def said_of(noun: str, given: pl.DataFrame | None) -> list[str]:
+    """What must be known of people's `ratings` or `votes` (the noun) beside every figure made of them."""
+    if given is None:
+        return []
+    n_split = given.filter(status=RatingStatus.CONFLICTING.value).height
+    counted = given.filter(status=RatingStatus.OK.value)["rater"].unique()
+    said = []
+    if n_split:
+        said.append(
+            f"{n_split:,} of the {given.height:,} {noun} contradict another by the same rater and are left out: people's figures "
+            "are of what nobody contradicts, which may be another kind of picture. Is each rater one person?"
+        )
+    if not all(map(is_named, counted)):
+        said.append(
+            f"Whose {noun} these are is not known: nobody is held against another, and what raters lean to is in no interval."
+        )
+    return said
 
 
 def _vote_lines(tables: Mapping[Table, pl.DataFrame]) -> Iterator[str]:

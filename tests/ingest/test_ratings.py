@@ -150,6 +150,37 @@ def test_repeated_ratings_count_once_and_contradictions_not_at_all(take: Callabl
     ]  # fmt: skip
 
 
+CROWD = [{"item_id": "two", "dimension": "look", "rating": number} for number in (3, 4, None, 3)]
+
+
+def test_a_file_that_names_no_rater_and_contradicts_itself_is_not_one_raters(take: Callable[..., pl.DataFrame]) -> None:
+    said = (
+        r"people.jsonl names no rater, .* 3 of its 4 ratings contradict another .*: people.jsonl#1:rating:look: \S+#2\S+ "
+        r"says 4\)\. Map .* to rater under \[ratings\] columns; .* unnamed = true under \[ratings\]"
+    )
+    with pytest.raises(SourceError, match=said):
+        take(CROWD)
+    assert take([*CROWD[1:3], CROWD[1]])["status"].to_list() == ["ok", "missing", "duplicate"]
+    assert set(take([row | {"rater": "ann"} for row in CROWD])["status"]) == {"conflicting", "missing"}
+    with pytest.raises(SourceError, match="names no rater"):
+        take(CROWD, values=[{"at": "rating"}])
+    assert "conflicting" in set(take(CROWD, values=[{"at": "rating", "rater": "ann"}])["status"])
+
+
+def test_unnamed_ratings_are_each_by_somebody(take: Callable[..., pl.DataFrame]) -> None:
+    other = {"item_id": "one", "model": "sd", "dimension": "look", "rating": 5}
+    found = take([*CROWD, other, *(other | {"rater": "ann"} for _ in "ab"), other | {"dimension": "text"}], unnamed=True)
+    assert found.select("rater", "status").rows() == [
+        ("__unnamed_1__", "ok"), ("__unnamed_2__", "ok"), ("__unnamed__", "missing"), ("__unnamed_3__", "ok"),
+        ("__unnamed_1__", "ok"), ("ann", "ok"), ("ann", "duplicate"), ("__unnamed_1__", "ok"),
+    ]  # fmt: skip
+    wide = take(
+        [{"item_id": "two", "s": [1, 2], "clip": 9}], dimension="look", unnamed=True,
+        values=[{"at": "s[0]"}, {"at": "s[1]"}, {"at": "clip", "metric": "clip"}],
+    )  # fmt: skip
+    assert sorted(wide["rater"]) == ["__unnamed_1__", "__unnamed_2__", "clip"]
+
+
 def test_blanks_around_a_name_make_nobody_another_rater(take: Callable[..., pl.DataFrame]) -> None:
     row = {"item_id": "two", "dimension": "look", "rating": 3}
     found = take([row | {"rater": name} for name in ("Änne", " Änne ", "Änne\u00a0", "\t", None)])

@@ -14,7 +14,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.statuses.cells import CellStatus
-from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, RatingStatus
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, RatingStatus, is_named
 from schemas.tables.table import Table
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
@@ -190,8 +190,8 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
         return Figure(reason=AgreementReason.NO_VARIATION if len(mine) > 1 else AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
         return Figure(reason=AgreementReason.NOT_ON_LABELS)
-    is_enough = len(scope.prompts) >= jackknife.MIN_PROMPTS and has_enough_labels(metric, mine, scope.clusters)
-    if not is_enough:
+    are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=bool(rated.told_apart))
+    if len(scope.prompts) < jackknife.MIN_PROMPTS or not are_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     counts = jackknife.left_out(len(scope.prompts))
     return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, counts, ALPHAS[metric]), scope)
@@ -220,7 +220,8 @@ def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:
     mean = people(one, Against.RATERS_MEAN), people(other, Against.RATERS_MEAN)
     by_name = {rater.name: rater for rater in other.raters}
     same = [(rater, by_name[rater.name]) for rater in one.raters if rater.name in by_name]
-    for mine, theirs in [*same, mean] if len(same) > 1 else same:
+    each = [(mine, theirs) for mine, theirs in same if is_named(mine.name)]
+    for mine, theirs in [*each, mean] if len(same) > 1 or len(same) > len(each) else each:
         both = ~np.isnan(mine.values) & ~np.isnan(theirs.values)
         pair = Pair(mine, theirs.name, theirs, len(same) if mine.kind is Assessor.RATERS else 1)
         for scope in scopes(one.items, both):

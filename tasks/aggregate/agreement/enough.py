@@ -13,11 +13,11 @@ def n_prompts_alike(clusters: Counts) -> float:
     return effective_number(np.bincount(clusters) / len(clusters))
 
 
-def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts) -> bool:
+def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts, *, are_named: bool = True) -> bool:
     """Whether MIN_PROMPTS prompts hold another label than the commonest, and half as many by each rater, where it is most of all.
 
     Kappas, alphas and correlations are of the rare labels there, and of few there is no telling how they would vary. Shares and
-    the bias are not. `values`: shape (samples, raters), NaN where there is none.
+    the bias are not. `values`: shape (samples, raters), NaN where there is none. Raters not named are not asked one by one.
     """
     if metric in SHARES or metric is AgreementMetric.BIAS:
         return True
@@ -26,5 +26,5 @@ def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts)
     if not len(labels) or 2 * counts.max() <= counts.sum():
         return True
     is_other = is_there & (values != labels[counts.argmax()])
-    n_each = [len(np.unique(clusters[mine])) for mine in is_other.T]
+    n_each = [len(np.unique(clusters[mine])) for mine in is_other.T] if are_named else [MIN_PROMPTS]
     return 2 * min(n_each) >= MIN_PROMPTS and len(np.unique(clusters[is_other.any(axis=1)])) >= MIN_PROMPTS

@@ -52,8 +52,9 @@ class Grid:
 
     @cached_property
     def by_rater(self) -> Floats:
-        """Each rater's means, shape (systems, prompts, raters)."""
-        return np.stack([self.means(rater.values) for rater in self.rated.raters], axis=-1)
+        """Each rater's means, shape (systems, prompts, raters); without raters where they cannot be told apart."""
+        each = [self.means(rater.values) for rater in self.rated.told_apart]
+        return np.stack(each, axis=-1) if each else np.empty((*self.labels.shape, 0))
 
     def means(self, values: Floats) -> Floats:
         """Each prompt's mean over a checkpoint's samples that have a number, shape (systems, prompts)."""

@@ -14,7 +14,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
-from schemas.statuses.people import Against, Assessor
+from schemas.statuses.people import Against, Assessor, is_named
 from schemas.statuses.rows import JudgementStatus, ScoreStatus
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.scales import scale
@@ -88,6 +88,11 @@ class Rated:
     metrics: tuple[Assessment, ...]
     raters: tuple[Assessment, ...]
 
+    @property
+    def told_apart(self) -> tuple[Assessment, ...]:
+        """The raters, each one person in all samples; nobody where one is not: what persons lean to is not known then."""
+        return self.raters if all(is_named(rater.name) for rater in self.raters) else ()
+
     def raters_values(self, without: str | None = None) -> Floats:
         """Shape (samples, raters): the persons' numbers, less one person's."""
         columns = [rater.values for rater in self.raters if rater.name != without]
@@ -107,10 +112,12 @@ class Pair:
 def pairs(rated: Rated) -> Iterator[Pair]:
     """Judges and metrics against the raters' mean and each rater; each rater against each other and against the rest's mean.
 
-    Where there is one rater, he is his own mean and keeps his labels: the pair names him.
+    Where there is one rater, he is his own mean and keeps his labels: the pair names him. Who is not named is in means alone.
     """
-    raters, n = rated.raters, len(rated.raters)
+    raters, n = [rater for rater in rated.raters if is_named(rater.name)], len(rated.raters)
     for subject in (*rated.judges, *rated.metrics):
+        if n == 1 and not raters:
+            yield Pair(subject, Against.RATERS_MEAN.value, rated.raters[0], n)
         if n != 1:
             yield Pair(subject, Against.RATERS_MEAN.value, people(rated, Against.RATERS_MEAN), n)
         for rater in raters:

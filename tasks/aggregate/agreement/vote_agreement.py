@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from schemas.statuses.cells import CellStatus
-from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
 from schemas.statuses.rows import PairOutcome
 from tasks.aggregate.agreement.agreement import Figure, Row, figure_of
 from tasks.aggregate.agreement.jackknife import ci_method
@@ -50,6 +50,11 @@ class Panel:
         unsplit = pairs.with_columns(model=pl.lit(ALL), checkpoint=pl.lit(ALL))
         return cls(unsplit, tuple(raters), place.to_numpy().astype(np.int64), rater, people["first"].to_numpy())
 
+    @property
+    def named(self) -> list[tuple[int, str]]:
+        """Who is held against others by name, with the number: nobody above MAX_NAMED_RATERS, and none without a name."""
+        return [(k, name) for k, name in enumerate(self.raters) if is_named(name) and len(self.raters) <= MAX_NAMED_RATERS]
+
     def of_rater(self, number: int) -> Floats:
         """One rater's votes, NaN where there is none; shape (pairs,)."""
         found, mine = np.full(self.pairs.height, np.nan), self.rater == number
@@ -88,8 +93,8 @@ def vote_rows(said: pl.DataFrame, people: pl.DataFrame) -> Iterator[Row]:
 
 def _of_judges(panel: Panel, judges: Mapping[str, pl.DataFrame]) -> Iterator[Row]:
     n = len(panel.raters)
-    people = [(name, panel.of_rater(k), 1) for k, name in enumerate(panel.raters)] if n <= MAX_NAMED_RATERS else []
-    if n > 1:
+    people = [(name, panel.of_rater(k), 1) for k, name in panel.named]
+    if n > 1 or not people:
         people.insert(0, (Against.RATERS_MAJORITY.value, majority(panel.counted()), n))
     for judge, rows in sorted(judges.items()):
         asked = panel.pairs.join(_labelled(rows), on=["sample_a", "sample_b"], how="left", maintain_order="left")
@@ -124,12 +129,11 @@ def _of_raters(panel: Panel) -> Iterator[Row]:
     n = len(panel.raters)
     if n < 2:
         return
-    names = panel.raters if n <= MAX_NAMED_RATERS else ()
     others = panel.of_others()
-    for k, rater in enumerate(names):
+    for place, (k, rater) in enumerate(panel.named):
         own: Row = {"subject_kind": Assessor.RATER.value, "subject": rater}
         mine = panel.of_rater(k)
-        for other, name in enumerate(names[k + 1 :], k + 1):
+        for other, name in panel.named[place + 1 :]:
             found = own | {"against": name, "n_raters": 2}
             yield from (found | row for row in _compared(panel.pairs, mine, panel.of_rater(other)))
         if n > 2:

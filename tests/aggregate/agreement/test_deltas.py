@@ -172,6 +172,14 @@ def test_without_a_score_nothing_is_said_of_too_few_labels(tables: Callable[...,
     assert not any("too_few_prompts" in said for one in ranked for said in one.sentences)
 
 
+def test_what_unnamed_raters_lean_to_is_not_known(tables: Callable[..., Tables]) -> None:
+    named, unnamed = (tables(raters=raters) for raters in (("ann", "bob"), ("__unnamed_1__", "__unnamed_2__")))
+    for name in ("corrected", "corrected_standings", "corrected_comparisons"):
+        labels = [one[name].filter(estimator="labels") for one in (named, unnamed)]
+        assert [one["rater_se"].null_count() for one in labels] == [0, labels[1].height]
+        assert set(labels[1]["n_raters"]) == {2}
+
+
 def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: Callable[..., Tables]) -> None:
     found = tables(everywhere=5.0)["corrected_standings"]
     assert set(found.select("state", "reason").iter_rows()) == {("not_compared", "no_variation")}

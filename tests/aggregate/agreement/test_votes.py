@@ -58,6 +58,21 @@ def test_of_very_many_raters_none_is_named():
     }  # fmt: skip
 
 
+def test_unnamed_votes_are_held_against_the_rest_of_their_pair_and_nobody_by_name():
+    turned = [
+        {"__unnamed_1__": [1.0] * 6, "__unnamed_2__": [0.0] * 6},
+        {"__unnamed_1__": [1.0, 0.0] * 3, "__unnamed_2__": [0.0, 1.0] * 3},
+    ]
+    one, other = (list(vote_rows(said(SAID), people(ann=[1.0] * 6, **votes))) for votes in turned)
+    assert {(row["subject"], row["against"]) for row in one} == {
+        ("eye", "__raters_majority__"), ("eye", "ann"), ("ann", "__other_raters_majority__"),
+        ("__each_rater__", "__other_raters_majority__"),
+    }  # fmt: skip
+    assert [row["estimate"] for row in one] == [row["estimate"] for row in other]
+    alone = vote_rows(said(SAID), people(__unnamed_1__=[1.0] * 6))
+    assert {(row["subject"], row["against"], row["n_raters"]) for row in alone} == {("eye", "__raters_majority__", 1)}
+
+
 @pytest.mark.parametrize(
     ("counts", "label"),
     [((0, 0, 0), np.nan), ((2, 1, 0), 0.0), ((1, 0, 1), 0.5), ((0, 1, 1), 0.5), ((1, 3, 2), 0.5), ((0, 1, 2), 1.0)],

@@ -148,6 +148,24 @@ def test_votes_agree_and_rate_as_by_hand_and_bad_rows_are_left_out(
     ).out  # fmt: skip
 
 
+def test_votes_without_raters_need_a_word_and_count_each(judged: World, salon: Callable[..., Said], tmp_path: Path) -> None:
+    rows = [{name: text for name, text in row.items() if name != "rater"} for row in drawn(judged)[0]]
+    (tmp_path / "crowd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    refused = salon("agreement", "b.toml", "--votes", "crowd.jsonl")
+    assert refused.code == 2
+    assert "votes contradict another of the same" in refused.err
+    (tmp_path / "b.toml").write_text(
+        (tmp_path / "b.toml").read_text().replace("[ratings.votes]", "[ratings.votes]\nunnamed = true")
+    )
+    said = salon("agreement", "b.toml", "--votes", "crowd.jsonl")
+    assert said.code == 0, said.err
+    assert f"{len(rows)}: {len(rows)} ok" in said.out
+    assert "Whose votes these are is not known" in said.out
+    (folder,) = (tmp_path / "lake").glob("publish/v1/votes/agreement/*/")
+    assert "Whose votes these are is not known" in (folder / "agreement.md").read_text()
+    assert pl.read_parquet(folder / "preferences.parquet").filter(judge_model=PEOPLE)["n_pairs"].sum() > 0
+
+
 def untied(world: World) -> dict[Pair, float]:
     """One rater who always chooses, at random where the judge sees a tie."""
     draw = random.Random(7)
