@@ -16,6 +16,7 @@ from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
+from schemas.metrics import dimension_names
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from schemas.tables.table import Table
@@ -96,7 +97,8 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     ]
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
     sheet = order.join(pl.concat(parts).unique("sample_id", keep="first"), on="sample_id", how="left", maintain_order="left")
-    filled_in = {"image": pl.coalesce("image", "source_key"), "dimension": pl.lit(chosen.dimension)}
+    name = _names(context)[f"{chosen.rubric_id}.{chosen.dimension}"]
+    filled_in = {"image": pl.coalesce("image", "source_key"), "dimension": pl.lit(name)}
     sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
     try:
         with target.open("xb") as file:
@@ -153,7 +155,13 @@ def _check_judge(run: RunContext, judge: str) -> None:
 def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
     rated = rated_samples(context.dataset)
-    return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated)
+    return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated, _names(context))
+
+
+def _names(context: StageContext) -> dict[str, str]:
+    """How ratings may call the dimensions of pictures judged alone, and what they are called."""
+    alone = [rubric for rubric in context.rubrics.values() if not rubric.is_of_pairs]
+    return dimension_names((rubric.id, dimension.key) for rubric in alone for dimension in rubric.dimensions)
 
 
 @stage_task("take votes")

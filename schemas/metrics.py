@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -66,6 +67,14 @@ def is_primary(rubric_id: str, dimension: str, dimensions: Iterable[str], declar
     """Whether claims are made of it: where nothing is declared (as dimension or rubric.dimension), of a rubric's headline."""
     named = set(declared)
     return not named.isdisjoint({dimension, f"{rubric_id}.{dimension}"}) if named else is_headline(dimension, dimensions)
+
+
+def dimension_names(known: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """How ratings may call the (rubric, dimension)s, and what they are called in their table: alone where one rubric has it."""
+    every = list(known)
+    n_rubrics = Counter(dimension for _, dimension in every)
+    own = {f"{rubric}.{one}": one if n_rubrics[one] == 1 else f"{rubric}.{one}" for rubric, one in every}
+    return own | {dimension: dimension for dimension in n_rubrics}
 
 
 def primary_of(rubric_id: str, dimensions: Sequence[str], declared: Iterable[str]) -> list[str]:

@@ -112,7 +112,7 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(f"{word:<11} {given.height:,}: " + ", ".join(f"{n:,} {status}" for status, n in counts.items()))
         for example in examples(given):
             console.print(f"            left out: {escape(one_line(example))}")
-        for sentence in said_of(word, given):
+        for sentence in said_of(word, given, overall):
             console.print(f"            {sentence}")
     if summary.imported is not None:
         print_imported(console, summary.imported)
@@ -145,10 +145,8 @@ def _table(rows: pl.DataFrame) -> Table:
 
 
 def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
-    n = len(chosen.sample_ids)
-    console.print(
-        f"to rate     {n:,} samples of {chosen.n_prompts:,} prompts, {escape(one_line(chosen.dimension))}: {escape(str(target))}"
-    )
+    n, what = len(chosen.sample_ids), escape(one_line(f"{chosen.dimension}, rubric {chosen.rubric_id}"))
+    console.print(f"to rate     {n:,} samples of {chosen.n_prompts:,} prompts, {what}: {escape(str(target))}")
     console.print(f"for         {escape(one_line(f'{chosen.a} less {chosen.b}'))}, judge {escape(one_line(chosen.judge))}")
     if chosen.half_now is not None and chosen.half_then is not None:
         console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these")

@@ -1,7 +1,8 @@
 """Which sample each rating is of. How ratings are read is ratings.py, why one does not count ratings_left_out.py."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import polars as pl
 
@@ -30,13 +31,16 @@ def rated_samples(dataset: StoredDataset) -> pl.DataFrame:
     return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
 
 
-def match_ratings(cells: Iterable[RatingCell], samples: pl.DataFrame) -> pl.DataFrame:
+def match_ratings(
+    cells: Iterable[RatingCell], samples: pl.DataFrame, dimensions: Mapping[str, str] = MappingProxyType({})
+) -> pl.DataFrame:
     """The `ratings` table: every cell with its sample, or why it has none, sorted by rating_key.
 
-    The first of IDENTIFIERS a row has is looked up; model, checkpoint and seed, where the row has them, must agree.
+    `dimensions`, as dimension_names() of metrics.py: what ratings call them, and what this table does. The first of IDENTIFIERS
+    a row has is looked up; model, checkpoint and seed, where the row has them, must agree.
     Raises SourceError where the tables are empty, no cell is of any sample, or a file that names no rater is several's.
     """
-    frame = _frame(cells)
+    frame = _frame(cells).with_columns(pl.col("dimension").replace(dict(dimensions)))
     if frame.is_empty():
         raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
     found = _with_what_was_looked_up(matched(frame, samples))

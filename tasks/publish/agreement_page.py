@@ -49,12 +49,15 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, 
         lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
-    lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows)]
+    lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows, overall)]
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
 
 
-def said_of(noun: str, given: pl.DataFrame | None) -> list[str]:
-    """What must be known of people's `ratings` or `votes` (the noun) beside every figure made of them."""
+def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> list[str]:
+    """What must be known of people's `ratings` or `votes` (the noun) beside every figure made of them.
+
+    `overall`: the rows of AGREEMENT that are of ratings, over all samples.
+    """
     if given is None:
         return []
     n_split = given.filter(status=RatingStatus.CONFLICTING.value).height
@@ -69,6 +72,14 @@ def said_of(noun: str, given: pl.DataFrame | None) -> list[str]:
         said.append(
             f"Whose {noun} these are is not known: nobody is held against another, and what raters lean to is in no interval."
         )
+    of_rubric = overall.select("dimension", "rubric_id").unique().sort("dimension", "rubric_id")
+    for (dimension,), rows in of_rubric.group_by("dimension", maintain_order=True):
+        if noun == "ratings" and rows.height > 1 and dimension in given["dimension"]:
+            rubrics = rows["rubric_id"].to_list()
+            said.append(
+                f"Ratings of {dimension} name no rubric and are held against that of {', '.join(rubrics)} alike. Where they are "
+                f"meant for one, say which: {rubrics[0]}.{dimension}."
+            )
     return said
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from schemas.benchmark.ratings import Ratings
 from schemas.errors import InputError, SourceError
+from schemas.metrics import dimension_names
 from schemas.statuses.people import RatingStatus
 from tasks.ingest.rating_matching import match_ratings
 from tasks.ingest.ratings import read_ratings
@@ -203,6 +204,17 @@ def test_what_is_left_out_is_told_by_status_the_most_frequent_first(take: Callab
         "people.jsonl#4:rating:look: ambiguous: 2 samples have item_id one",
     ]
     assert take(rows).filter(rating_key="people.jsonl#9:rating:look")["detail"].item() == "the row names no sample"
+
+
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [("look", "look"), ("plain.look", "look"), ("score", "score"), ("plain.score", "plain.score"), ("charm", "charm")],
+)
+def test_a_dimension_is_called_by_its_rubric_where_several_have_it(tmp_path: Path, said: str, called: str) -> None:
+    names = dimension_names([("plain", "look"), ("plain", "score"), ("odd", "score")])
+    (tmp_path / "r.jsonl").write_text(json.dumps({"item_id": "two", "rating": 1, "dimension": said}))
+    for how in (Ratings(), Ratings(dimension=said), Ratings.model_validate({"values": [{"at": "rating", "dimension": said}]})):
+        assert match_ratings(read_ratings([tmp_path / "r.jsonl"], how), SAMPLES, names)["dimension"].item() == called
 
 
 def test_where_keeps_rows(take: Callable[..., pl.DataFrame]) -> None:

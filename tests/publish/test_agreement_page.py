@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
+from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
 from tasks.publish.agreement_page import said_of
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 
@@ -129,6 +129,6 @@ def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure(
 
 def test_ratings_that_contradict_another_are_told_beside_the_figures() -> None:
     rows = [{"rater": "ann", "status": status} for status in ("ok", "conflicting", "conflicting", "missing")]
-    (told,) = said_of("ratings", frame(RATINGS, rows))
+    (told,) = said_of("ratings", frame(RATINGS, rows), AGREEMENT.empty())
     assert told.startswith("2 of the 4 ratings contradict another by the same rater and are left out")
-    assert said_of("ratings", frame(RATINGS, [row for row in rows if row["status"] != "conflicting"])) == []
+    assert said_of("ratings", frame(RATINGS, [row for row in rows if row["status"] != "conflicting"]), AGREEMENT.empty()) == []

@@ -4,7 +4,7 @@ Per dimension over all samples, per category, and per checkpoint. Who is compare
 metrics.py, the intervals jackknife.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,26 +12,14 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.errors import InputError
 from schemas.statuses.cells import CellStatus
-from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, RatingStatus, is_named
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
 from schemas.tables.table import Table
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric
-from tasks.aggregate.agreement.pairs import (
-    Pair,
-    Rated,
-    Scope,
-    held_against,
-    items_of,
-    judge_values,
-    pairs,
-    people,
-    rated_dimension,
-    scopes,
-)
+from tasks.aggregate.agreement.pairs import Pair, Rated, Scope, pairs, people, scopes
 from tasks.aggregate.agreement.systems import MIN_SYSTEMS, has_enough, system_figures
 from tasks.aggregate.intervals import LEVEL, rounded
 from tasks.aggregate.tables import Settings
@@ -69,36 +57,6 @@ def rated_table(
         named = run.named | {"ci_level": LEVEL, "rubric_id": rubric.id, "rubric_version": rubric.version}
         rows += [named | row for row in rows_of(dimensions)]
     return table.frame(rows).sort(table.key)
-
-
-def rated_dimensions(
-    judgements: pl.LazyFrame,
-    scores: pl.LazyFrame,
-    ratings: pl.DataFrame,
-    rubrics: Mapping[str, Rubric],
-    reference: str | None = None,
-) -> Iterator[tuple[Rubric, list[Rated]]]:
-    """Each rubric with its rated dimensions; all it has where `reference` is the judge that others are held against.
-
-    Raises InputError where a dimension of the ratings is no rubric's.
-    """
-    wanted = set(ratings["dimension"].unique())
-    alone = [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]  # on pairs people vote: votes.py
-    known = {dimension.key for rubric in alone for dimension in rubric.dimensions}
-    if lost := sorted(wanted - known):
-        raise InputError(
-            f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
-            f"{', '.join(sorted(known))}"
-        )
-    good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
-    asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
-    for rubric in sorted(alone, key=lambda one: one.id):
-        keys = [dimension.key for dimension in rubric.dimensions if dimension.key in wanted or reference]
-        judges = asked.filter(pl.col("rubric_id") == rubric.id)["judge_model"].to_list()
-        if keys and judges and (reference is None or reference in judges):
-            items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
-            found = [rated_dimension(items, judged, good, rubric, key, judges) for key in keys]
-            yield rubric, [held_against(rated, reference) for rated in found] if reference else found
 
 
 def agreement_rows(dimensions: list[Rated]) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS
 from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from schemas.tables.table import Table
-from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_dimensions, rated_table
+from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_table
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS
 from tasks.aggregate.agreement.grid import Grid
@@ -33,6 +33,7 @@ from tasks.aggregate.agreement.powered import (
     rater_spread,
     with_raters,
 )
+from tasks.aggregate.agreement.rated import rated_dimensions
 from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval, rounded
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import Reference, StageContext

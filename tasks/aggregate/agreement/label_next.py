@@ -21,6 +21,7 @@ from tasks.aggregate.agreement.grid import Grid, System
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Rated, items_of, judge_values, rated_dimension
 from tasks.aggregate.agreement.powered import stratified_powered
+from tasks.aggregate.agreement.rated import ratings_of
 from tasks.aggregate.intervals import LEVEL, Counts, t_quantile
 
 _PRIOR_DF = 4
@@ -66,7 +67,7 @@ def label_plan(
     if not mine:
         raise InputError(f"no judge has a score of {key!r}, so nothing says which labels tell most; run `salon run` first")
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
-    rated = rated_dimension(items, judged, good, rubric, key, mine[:1])
+    rated = rated_dimension(items, judged, ratings_of(good, rubric, key), rubric, key, mine[:1])
     grid = Grid(rated, are_all=True)
     a, b = _decision(grid.systems, baseline, wanted.between)
     judge = rated.judges[0]
@@ -104,7 +105,7 @@ def label_plan(
 
 
 def _dimension(rubrics: Mapping[str, Rubric], wanted: str | None) -> tuple[Rubric, str]:
-    every = [(rubric, one.key) for rubric in rubrics.values() for one in rubric.dimensions]
+    every = [(rubric, one.key) for rubric in rubrics.values() if not rubric.is_of_pairs for one in rubric.dimensions]
     names = ", ".join(f"{rubric.id}.{key}" for rubric, key in every)
     if wanted is not None:
         found = [(rubric, key) for rubric, key in every if wanted in (key, f"{rubric.id}.{key}")]

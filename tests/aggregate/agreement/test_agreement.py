@@ -13,7 +13,8 @@ from schemas.errors import InputError
 from schemas.statuses.people import AgreementReason
 from schemas.tables.agreement import AGREEMENT, RATINGS
 from schemas.tables.table import conform
-from tasks.aggregate.agreement.agreement import agreement_rows, rated_dimensions, rated_table
+from tasks.aggregate.agreement.agreement import agreement_rows, rated_table
+from tasks.aggregate.agreement.rated import rated_dimensions
 from tasks.aggregate.tables import Settings
 
 N = 24
@@ -246,6 +247,22 @@ def test_row_order_changes_nothing(tables: Callable[..., Any], compare: Callable
     made = tables(noisy, raters=("ann", "bob", "cy"))
     turned = {name: f.sample(fraction=1, shuffle=True, seed=5) if isinstance(f, pl.DataFrame) else f for name, f in made.items()}
     assert compare(made).equals(compare(turned))
+
+
+def test_of_a_rater_who_names_the_rubric_and_does_not_the_named_rating_counts(tables: Callable[..., Any]) -> None:
+    made = tables(noisy, raters=("ann",))
+    (rubric,) = made["rubrics"].values()
+    twin = _replaced(rubric, id="twin")
+    named = made["ratings"].head(1).with_columns(dimension=pl.lit("twin.overall"), rating=pl.lit(5.0), rating_key=pl.lit("z"))
+    ratings = pl.concat([named, made["ratings"].with_columns(rating=pl.lit(1.0))])
+    frames = [made[name].with_columns(rubric_id=pl.lit("twin")) for name in ("judgements", "scores")]
+    judgements, scores = (pl.concat([made[name], one]) for name, one in zip(("judgements", "scores"), frames, strict=True))
+    rubrics = {one.id: one for one in (rubric, twin)}
+    found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics)
+    assert {one.id: sorted(set(rated.raters[0].values)) for one, (rated,) in found} == {"plain": [0.0], "twin": [0.0, 10.0]}
+    lost = ratings.with_columns(dimension=pl.lit("x"))
+    with pytest.raises(InputError, match=r"the dimensions are overall, plain\.overall, twin\.overall"):
+        list(rated_dimensions(judgements.lazy(), scores.lazy(), lost, rubrics))
 
 
 def test_ratings_of_an_unknown_dimension_are_refused(tables: Callable[..., Any], compare: Callable[..., Any]) -> None:

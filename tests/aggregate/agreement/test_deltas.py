@@ -11,9 +11,9 @@ from polars.testing import assert_frame_equal
 from schemas.benchmark.file import Statistics
 from schemas.tables.agreement import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
 from schemas.tables.table import conform
-from tasks.aggregate.agreement.agreement import rated_dimensions
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas
+from tasks.aggregate.agreement.rated import rated_dimensions
 from tasks.aggregate.tables import Settings
 from tasks.publish.standings.corrected_ranks import rankings
 

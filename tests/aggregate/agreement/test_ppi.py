@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from benchmarks.simulations.corrected import mean_outcome
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
-from tasks.aggregate.agreement.agreement import rated_dimensions
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
+from tasks.aggregate.agreement.rated import rated_dimensions
 from tasks.aggregate.tables import Settings
 
 

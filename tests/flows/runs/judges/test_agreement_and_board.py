@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,13 +36,18 @@ scale = { min = 1, max = 5, step = 1 }
 
 
 @pytest.fixture
-def judged(tmp_path: Path, salon: Callable[..., Said]) -> Path:
-    """Two rubrics judged, one of them rated: step-2 is better than step-1 at 5 % of three comparisons, and not of six."""
+def judged(tmp_path: Path, salon: Callable[..., Said], request: pytest.FixtureRequest) -> Path:
+    """Two rubrics judged, one of them rated: step-2 is better than step-1 at 5 % of three comparisons, and not of six.
+
+    The parameter is what the other's dimension is called.
+    """
     second = tmp_path / "mine" / "second"
     second.mkdir(parents=True)
     (second / "prompt.txt").write_bytes((SHIPPED / "alignment" / "prompt.txt").read_bytes())
     text = (SHIPPED / "alignment" / "rubric.toml").read_text()
-    (second / "rubric.toml").write_text(text.replace('id = "alignment"', 'id = "second"').replace('"score"', '"other"'))
+    (second / "rubric.toml").write_text(
+        text.replace('id = "alignment"', 'id = "second"').replace('"score"', f'"{getattr(request, "param", "other")}"')
+    )
     drawn = random.Random(5)
     samples, replies, ratings = [], [], ["item_id,checkpoint,rater,rating"]
     for number, checkpoint in enumerate(CHECKPOINTS):
@@ -89,6 +95,32 @@ def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..
     assert salon("agreement", "b.toml", "--ratings", "r.csv").code == 0
     families = _table(judged, "corrected_comparisons").drop_nulls("family").select("estimator", "family", "n_family").unique()
     assert {("judge", "headline | both", 6), ("labels", "headline | both | labels", 3)} <= set(families.rows())
+
+
+@pytest.mark.parametrize("judged", ["score"], indirect=True)
+def test_ratings_say_which_rubric_they_are_for(judged: Path, salon: Callable[..., Said]) -> None:
+    said = salon("agreement", "b.toml", "--ratings", "r.csv")
+    assert "Ratings of score name no rubric and are held against that of alignment, second alike." in " ".join(said.out.split())
+    assert set(_table(judged, "agreement")["rubric_id"]) == {"alignment", "second"}
+    ask = ("agreement", "b.toml", "--between", "m/step-1", "--between", "m/step-2", "--label-count", "40", "--label-next")
+    assert (
+        "more than one dimension; name one of alignment.score, second.score" in salon(*ask, "x", "--label-dimension", "score").err
+    )
+    asked = salon(*ask, "sheet.csv", "--label-dimension", "second.score")
+    assert "score, rubric second: sheet.csv" in asked.out
+    sheet = pl.read_csv(judged / "sheet.csv")
+    assert set(sheet["dimension"]) == {"second.score"}
+    sheet.with_columns(rating=pl.int_range(pl.len()) % 5 + 1).write_csv(judged / "sheet.csv")
+    (judged / "named.toml").write_text(
+        (judged / "b.toml").read_text().replace('dimension = "score"', 'dimension = "second.score"')
+    )
+    for file, ratings in (("b.toml", "sheet.csv"), ("named.toml", "r.csv")):
+        shutil.rmtree(judged / "lake" / "publish")
+        said = salon("agreement", file, "--ratings", ratings)
+        assert (said.code, "name no rubric" in said.out) == (0, False), said.err
+        for name in ("agreement", "corrected", "corrected_standings"):
+            assert set(_table(judged, name).select("rubric_id", "dimension").rows()) == {("second", "score")}
+        assert salon("verify", next(judged.glob("lake/publish/v1/both/agreement/*/")), "--file", file).code == 0
 
 
 def test_ratings_of_which_none_counts_publish_nothing(judged: Path, salon: Callable[..., Said]) -> None:

@@ -1,0 +1,49 @@
+"""Which dimensions of which rubrics are held against people, or a judge, and which ratings are of each. Numbers are pairs.py."""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+from rubrics.model import Rubric
+from schemas.errors import InputError
+from schemas.metrics import dimension_names
+from schemas.statuses.people import RatingStatus
+from tasks.aggregate.agreement.pairs import Rated, held_against, items_of, judge_values, rated_dimension
+
+
+def rated_dimensions(
+    judgements: pl.LazyFrame,
+    scores: pl.LazyFrame,
+    ratings: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
+    reference: str | None = None,
+) -> Iterator[tuple[Rubric, list[Rated]]]:
+    """Each rubric with its rated dimensions; all it has where `reference` is the judge that others are held against.
+
+    Raises InputError where a dimension of the ratings is no rubric's.
+    """
+    wanted = set(ratings["dimension"].unique())
+    alone = [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]  # on pairs people vote: votes.py
+    names = dimension_names((rubric.id, dimension.key) for rubric in alone for dimension in rubric.dimensions)
+    if lost := sorted(wanted - names.keys()):
+        raise InputError(
+            f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
+            f"{', '.join(sorted(set(names.values())))}"
+        )
+    good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
+    asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
+    for rubric in sorted(alone, key=lambda one: one.id):
+        every = [dimension.key for dimension in rubric.dimensions]
+        keys = [key for key in every if reference or not wanted.isdisjoint({key, f"{rubric.id}.{key}"})]
+        judges = asked.filter(pl.col("rubric_id") == rubric.id)["judge_model"].to_list()
+        if keys and judges and (reference is None or reference in judges):
+            items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
+            found = [rated_dimension(items, judged, ratings_of(good, rubric, key), rubric, key, judges) for key in keys]
+            yield rubric, [held_against(rated, reference) for rated in found] if reference else found
+
+
+def ratings_of(ratings: pl.DataFrame, rubric: Rubric, key: str) -> pl.DataFrame:
+    """The ratings of one dimension of one rubric: of those that name the rubric, and of any rubric's where a rater named none."""
+    own = ratings.filter(dimension=f"{rubric.id}.{key}")
+    shared = ratings.filter(dimension=key).join(own, on=["sample_id", "rater", "kind"], how="anti", maintain_order="left")
+    return pl.concat([own, shared]).with_columns(dimension=pl.lit(key))
