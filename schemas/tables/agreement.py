@@ -56,8 +56,8 @@ CORRECTED_COMPARISONS = Table(
         "rubric_id", "judge_model", "dimension", "comparison", "category", "estimator", "model_a", "checkpoint_a", "model_b",
         "checkpoint_b",
     ),
+    about="Two checkpoints as the judge says, as people say, as the judge corrected by people says; how far the judge is off.",
 )  # fmt: skip
-"""Two checkpoints as the judge says, as people say, as the judge corrected by people says; and how far the judge is off."""
 
 CORRECTED_STANDINGS = Table(
     "corrected_standings",

@@ -62,8 +62,9 @@ STANDINGS = Table(
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
     later=("smallest_category",),
+    about="Who is better, and how sure that is: one row for each checkpoint in each ranking.",
 )  # fmt: skip
-"""Who is better, and how sure that is: one row for each checkpoint in each ranking. What is shown of ranks is these rows."""
+"""What is shown of ranks is these rows."""
 
 FAILURES = Table(
     "failures",
@@ -72,8 +73,10 @@ FAILURES = Table(
         f.DIMENSION, f.CELL_CATEGORY, f.WHY_NO_SCORE, f.N_FAILED_SO,
     ),
     key=("cell_id", "reason"),
+    about="What has no score, and why: a row for each reason of each cell of `benchmark_long` whose metric is `mean` and whose "
+    "estimand is `prompts_like_these`, totals among them. The same judgements failed in the cells of other metrics and of "
+    "`these_prompts`, whose `n_failed` has no rows here.",
 )  # fmt: skip
-"""What has no score, and why: a row for each mean for prompts like these and each reason, the totals' among them."""
 
 DISTRIBUTIONS = Table(
     "distributions",

@@ -23,8 +23,9 @@ PICTURES = Table(
         f.FILE_SHA256, f.IMAGE_FORMAT, f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES,
     ),
     key=("image_sha256",),
+    about="Each distinct picture of a dataset.",
 )  # fmt: skip
-"""Each distinct picture of a dataset. `samples` of older lakes holds these columns itself, and is read in its place."""
+"""`samples` of older lakes holds these columns itself, and is read in its place."""
 
 JUDGEMENTS = Table(
     "judgements",

@@ -17,12 +17,16 @@ _HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, its fields in order, the fields that identify a row, and those that older partitions of it lack."""
+    """A table: its name, its fields in order, the fields that identify a row, and those that older partitions of it lack.
+
+    `about` says what a row is, or which rows there are, where the columns do not say it.
+    """
 
     name: str
     fields: tuple[Field, ...]
     key: tuple[str, ...]
     later: tuple[str, ...] = ()
+    about: str = ""
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -3,13 +3,14 @@
 It stands beside the publications, not in one: the bytes of a DuckDB file are not the same twice.
 """
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
-from schemas.tables.catalogue import TABLES
+from schemas.tables.catalogue import OF_PUBLICATION, TABLES, key_of_all
 from schemas.tables.fields import CI_HIGH, CI_LOW, PUBLISHED, RUN_DATE
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
@@ -17,7 +18,7 @@ from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
-from tasks.publish.duckdb_views import INTERVALS, VIEWS, quoted, views_sql
+from tasks.publish.duckdb_views import CURRENT, INTERVALS, VIEWS, quoted, views_sql
 from tasks.publish.folders import LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 NAME = "salon.duckdb"
 LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
 """The tables it does not hold: single samples and scores."""
-_ALWAYS = (STANDINGS, RUNS, DRIFT)  # the views need them
+_ALWAYS = (*OF_PUBLICATION, RUNS, DRIFT)
+"""What is there even when empty: views need some, and a question should not fail before the first pair is judged."""
 
 
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from the tables for machines; None where there are none yet.
 
-    Every small table holds the rows of all publications, with its column `publication_id`; `standings`, `runs` and `drift` are
-    there even when empty. The views: leaderboard (current), trend (of each run date the publication its last run made or found).
-    Raises StoreError.
+    Every small table is there, even when empty, and holds the rows of all publications, with its column `publication_id`;
+    `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
     small = [table for table in TABLES.values() if table.name not in LARGE_NAMES and _glob(lake_root, table, benchmark)]
@@ -83,13 +84,6 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
     for table in _ALWAYS:
         if table not in small:
             _make_empty(database, table)
-    for table in dict.fromkeys((*small, *_ALWAYS)):
-        there = {
-            name for name, *_ in database.execute(f'DESCRIBE "{table.name}"').fetchall()
-        }  # files of an older release lack some
-        for field in (one for one in table.fields if one.name in there):
-            unit = f" [{field.unit}]" if field.unit else ""
-            database.execute(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {quoted(field.about + unit)}')
     database.execute(VIEWS)
     _describe(database)
     database.execute(views_sql(benchmark))
@@ -98,7 +92,7 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
     _list_publications(database, lake_root, benchmark)
-    for table in dict.fromkeys((BENCHMARK_LONG, *_ALWAYS)):
+    for table in _ALWAYS:
         _make_empty(database, table)
     database.execute(VIEWS)
     database.execute(views_sql(benchmark))
@@ -112,7 +106,10 @@ def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmar
 
 
 def _make_empty(database: "DuckDBPyConnection", table: Table) -> None:
-    empty = pa.Table.from_batches([], table.schema)
+    schema = table.schema
+    if PUBLISHED.name in key_of_all(table) and PUBLISHED.name not in table.columns:  # else read off the path
+        schema = schema.append(pa.field(PUBLISHED.name, pa.string()))
+    empty = pa.Table.from_batches([], schema)
     database.register("empty", empty)
     database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
     database.unregister("empty")
@@ -127,17 +124,47 @@ def _columns(held: list[str]) -> list[str]:
     return ["publication AS publication_id" if name == own else quoted(name, '"') for name in held if name not in others]
 
 
+_LISTED = {
+    "publications": "Every publication of the benchmark. Key: publication_id.",
+    "current_publication": "The publication that latest.json names; no row where none is current yet.",
+    "nightly_publications": "Of each run date the publication that its last run made or found. Key: run_date.",
+    "leaderboard": "The rankings of the current publication, best first. Key: that of standings.",
+    "trend": "The totals of every night. Key: run_date, rubric_id, judge_model, dimension, model, checkpoint.",
+}
 _ABOUT = {"publication_id": PUBLISHED.about, "run_date": RUN_DATE.about, "is_current": "Whether latest.json names it."}
+_MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,)}
 
 
 def _describe(database: "DuckDBPyConnection") -> None:
-    """Comments on the columns that have none yet: those of views and of `publications`, by the table they come from."""
-    known = {field.name: field.about for table in (RUNS, BENCHMARK_LONG, STANDINGS) for field in table.fields} | _ABOUT
-    without = "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND NOT internal"
-    for table, column in database.execute(without).fetchall():
-        if column in known:
-            which = f" {INTERVALS[table]}" if table in INTERVALS and column in (CI_LOW.name, CI_HIGH.name) else ""
-            database.execute(f'COMMENT ON COLUMN "{table}"."{column}" IS {quoted(known[column] + which)}')
+    """Comments on tables, views and their columns: what a row is, its key, what each column says."""
+    kinds = {name: kind for kind in ("table", "view") for (name,) in database.execute(_NAMES.format(kind=kind)).fetchall()}
+    said = [f'COMMENT ON {kind} "{name}" IS {quoted(_said_of(name))}' for name, kind in kinds.items()]
+    columns = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+    for name, column in database.execute(columns).fetchall():
+        about = _abouts(name).get(column, "")
+        which = f" {INTERVALS[name]}" if name in INTERVALS and column in (CI_LOW.name, CI_HIGH.name) else ""
+        said.append(f'COMMENT ON COLUMN "{name}"."{column}" IS {quoted(about + which)}')
+    database.execute(";".join(said))
+
+
+_NAMES = "SELECT {kind}_name FROM duckdb_{kind}s() WHERE NOT internal"
+
+
+def _said_of(name: str) -> str:
+    table = TABLES.get(name.removeprefix(CURRENT))
+    if name in _LISTED or table is None:
+        return _LISTED[name]
+    key = table.key if name.startswith(CURRENT) else key_of_all(table)
+    which = f"The rows of {table.name} of the current publication. " if name.startswith(CURRENT) else ""
+    return f"{which}{table.about}{' ' if table.about else ''}Key: {', '.join(key)}."
+
+
+@functools.cache
+def _abouts(name: str) -> dict[str, str]:
+    """What the columns of a table or view of the file are."""
+    tables = _MADE_OF.get(name) or (TABLES.get(name.removeprefix(CURRENT), RUNS),)
+    fields = (field for table in reversed(tables) for field in table.fields)
+    return _ABOUT | {field.name: field.about + (f" [{field.unit}]" if field.unit else "") for field in fields}
 
 
 def _glob(lake_root: Path, table: Table, benchmark: str) -> str:

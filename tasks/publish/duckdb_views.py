@@ -4,12 +4,17 @@ import functools
 
 import pyarrow as pa
 
+from schemas.tables.catalogue import OF_PUBLICATION
 from schemas.tables.stored import PICTURES
 from schemas.tables.table import Table
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER, LARGE
 
-VIEWS = """\
+CURRENT = "current_"
+_OF_CURRENT = """\
+CREATE VIEW {current}{name} AS SELECT * FROM "{name}" SEMI JOIN current_publication USING (publication_id);
+"""
+_NIGHTS = """\
 CREATE VIEW current_publication AS SELECT * FROM publications WHERE is_current;
 CREATE VIEW leaderboard AS
     SELECT rubric_id, judge_model, dimension, category, is_headline, rank_low, rank_high, n_ranked, model, checkpoint, estimate,
@@ -36,6 +41,7 @@ CREATE VIEW trend AS
         AND (estimate IS NOT NULL OR status = 'blocked')  -- no row for a total that cannot exist
     ORDER BY rubric_id, judge_model, dimension, model, run_date, checkpoint;
 """
+VIEWS = "".join([_NIGHTS, *(_OF_CURRENT.format(current=CURRENT, name=table.name) for table in OF_PUBLICATION)])
 INTERVALS = {
     "leaderboard": "Here for prompts like these (estimand prompts_like_these): how sure the mean is. In trend it is another.",
     "trend": "Here for these prompts (estimand these_prompts): what moves from night to night. In leaderboard it is another.",

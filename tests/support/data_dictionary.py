@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from schemas.benchmark import exam
 from schemas.statuses import cells, nights, people, rows
-from schemas.tables.catalogue import TABLES
+from schemas.tables.catalogue import TABLES, key_of_all
 from schemas.tables.field import IMAGE_TYPE, Field
 from schemas.tables.table import SCHEMA_VERSION, Table
 
@@ -18,6 +18,10 @@ Schema version {SCHEMA_VERSION}. This page is made from `schemas/` by `tests/sup
 
 What breaks a reader, and so raises the schema version: removing or renaming a column, changing its type or unit, letting a
 column be null that was not, changing a table's key or what a row is. Adding a column or a word of a closed list does not.
+
+A key tells the rows of one publication apart. Where those of several stand together, in `salon.duckdb` and in a glob below
+`tables/` (there the path's `publication=`), `publication_id` belongs to it and to every join: the same cell of the next night
+has the same `cell_id`. Of the current publication alone `salon.duckdb` has `current_<table>` ([dashboards.md](dashboards.md)).
 """
 
 
@@ -36,7 +40,9 @@ def data_dictionary() -> str:
 
 
 def _table(table: Table) -> str:
-    lines = [f"## {table.name}\n", f"Key: {', '.join(f'`{name}`' for name in table.key)}.\n"]
+    more = "; of several publications with `publication_id`" if key_of_all(table) != table.key else ""
+    lines = [f"## {table.name}\n", *([f"{table.about}\n"] if table.about else [])]
+    lines += [f"Key: {', '.join(f'`{name}`' for name in table.key)}{more}.\n"]
     lines += ["| column | type | null | unit | allowed | what it is |", "|---|---|---|---|---|---|"]
     for field in table.fields:
         null = "yes" if field.is_nullable else "no"
