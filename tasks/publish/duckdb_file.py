@@ -13,7 +13,7 @@ from schemas.errors import CorruptLakeError
 from schemas.tables.catalogue import OF_PUBLICATION, TABLES, key_of_all
 from schemas.tables.fields import CI_HIGH, CI_LOW, PUBLISHED, RUN_DATE
 from schemas.tables.nights import DRIFT
-from schemas.tables.published import BENCHMARK_LONG, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
@@ -129,10 +129,13 @@ _LISTED = {
     "current_publication": "The publication that latest.json names; no row where none is current yet.",
     "nightly_publications": "Of each run date the publication that its last run made or found. Key: run_date.",
     "leaderboard": "The rankings of the current publication, best first. Key: that of standings.",
+    "win_rates": "Who wins how often in pairs, in the current publication. Key: that of preferences.",
+    "pair_leaderboard": "The ratings that pairs give, in the current publication, best first. Key: that of preference_ratings.",
     "trend": "The totals of every night. Key: run_date, rubric_id, judge_model, dimension, model, checkpoint.",
 }
 _ABOUT = {"publication_id": PUBLISHED.about, "run_date": RUN_DATE.about, "is_current": "Whether latest.json names it."}
-_MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,)}
+_MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,), "win_rates": (PREFERENCES,),
+    "pair_leaderboard": (PREFERENCE_RATINGS,)}  # fmt: skip
 
 
 def _describe(database: "DuckDBPyConnection") -> None:

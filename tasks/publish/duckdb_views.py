@@ -21,7 +21,7 @@ CREATE VIEW leaderboard AS
         ci_low, ci_high, delta_predecessor, delta_predecessor_low, delta_predecessor_high, p_predecessor, verdict_predecessor,
         delta_baseline, delta_baseline_low, delta_baseline_high, p_baseline, verdict_baseline, n_prompts, n_shared_prompts,
         n_images, n_judgements, n_failed, coverage, bound_low, bound_high, state, reason, cell_id,
-        'prompts_like_these' AS estimand
+        'prompts_like_these' AS estimand, benchmark, run_date, publication_id
     FROM (
         SELECT * FROM standings
         UNION ALL BY NAME  -- of a publication from before there were standings: its means, without ranks
@@ -35,13 +35,27 @@ CREATE VIEW nightly_publications AS
     FROM runs SEMI JOIN publications USING (publication_id) GROUP BY run_date ORDER BY run_date;
 CREATE VIEW trend AS
     SELECT run_date, rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, coverage, status,
-        publication_id, estimand
+        publication_id, estimand, benchmark
     FROM benchmark_long SEMI JOIN nightly_publications USING (publication_id)
     WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'these_prompts'
         AND (estimate IS NOT NULL OR status = 'blocked')  -- no row for a total that cannot exist
     ORDER BY rubric_id, judge_model, dimension, model, run_date, checkpoint;
 """
-VIEWS = "".join([_NIGHTS, *(_OF_CURRENT.format(current=CURRENT, name=table.name) for table in OF_PUBLICATION)])
+_PAIRS = """\
+CREATE VIEW win_rates AS
+    SELECT rubric_id, judge_model, dimension, category, model_a, checkpoint_a, model_b, checkpoint_b, is_primary,
+        is_to_predecessor, is_to_baseline, win_rate, ci_low, ci_high, ci_low_adjusted, ci_high_adjusted, p_adjusted, verdict,
+        n_prompts, n_pairs, n_win, n_tie, n_loss, n_order_dependent, n_unjudged, coverage, bound_low, bound_high, status, reason,
+        pair_id, benchmark, run_date, publication_id
+    FROM current_preferences
+    ORDER BY rubric_id, judge_model, dimension, category, model_a, checkpoint_a, model_b, checkpoint_b;
+CREATE VIEW pair_leaderboard AS
+    SELECT rubric_id, judge_model, dimension, rank_low, rank_high, n_ranked, model, checkpoint, rating, ci_low, ci_high, anchor,
+        state, reason, n_prompts, n_pairs, n_opponents, n_win, n_tie, n_loss, benchmark, run_date, publication_id
+    FROM current_preference_ratings
+    ORDER BY rubric_id, judge_model, dimension, rank_low NULLS LAST, rank_high, rating DESC NULLS LAST, model, checkpoint;
+"""
+VIEWS = "".join([_NIGHTS, *(_OF_CURRENT.format(current=CURRENT, name=table.name) for table in OF_PUBLICATION), _PAIRS])
 INTERVALS = {
     "leaderboard": "Here for prompts like these (estimand prompts_like_these): how sure the mean is. In trend it is another.",
     "trend": "Here for these prompts (estimand these_prompts): what moves from night to night. In leaderboard it is another.",
@@ -53,7 +67,10 @@ _HEAD = """\
 -- Their argument is the lake: its folder as an absolute path, or an address such as 's3://bucket/lake'. So they work from any
 -- working directory:
 --     .read views.sql
---     SELECT model, checkpoint, avg(score) FROM salon_judged('/data/lake') WHERE status = 'scored' GROUP BY ALL;
+--     SELECT rubric_id, judge_model, dimension, model, checkpoint, avg(score) FROM salon_judged('/data/lake')
+--     WHERE status = 'scored' AND second_sample_id IS NULL AND occasion = '' AND coalesce(item, '') = '' GROUP BY ALL;
+-- Scores of several rubrics, judges or dimensions have no mean together. second_sample_id: a verdict on a pair, 1 where sample_id
+-- won. occasion: the night of an anchor (model and checkpoint `__anchors__`), `exam` of a planted fault. item: one of a list.
 {more}"""
 _ONE_OF_ALL = """\
 -- Of one publication, publication_id := '<id>' opens its files alone; a condition opens every publication's first.
@@ -83,7 +100,8 @@ CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
         j.publication_id, j.model, j.checkpoint, j.category, j.rubric_id, j.judge_model, s.dimension, s.score,
         coalesce(s.status, j.status) AS status, coalesce(s.reason, j.reason) AS reason, s.note, s.bound_low, s.bound_high,
         s.item, j.repeat, j.occasion, j.prompt_id, j.sample_id, j.request_key, p.source, p.source_key, p.item_id, p.prompt,
-        p.question, p.text, p.reference, p.output, p.image_sha256
+        p.question, p.text, p.reference, p.output, p.image_sha256,
+        j.second_sample_id, j.second_model, j.second_checkpoint
     FROM salon_judgements({given}) j
     LEFT JOIN salon_scores({given}) s ON s.publication_id = j.publication_id AND s.request_key = j.request_key
     LEFT JOIN salon_samples({given}) p ON p.publication_id = j.publication_id AND p.sample_id = j.sample_id

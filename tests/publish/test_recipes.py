@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sized
 from pathlib import Path
 
 import duckdb
@@ -10,36 +11,80 @@ import pytest
 
 from schemas.tables.published import COMPARISONS
 from tasks.publish.duckdb_file import write_duckdb
+from tests.publish.dashboards.mixed_lake import ALONE, publish_mixed
 
 DOCUMENT = Path(__file__).parents[2] / "docs/dashboards.md"
 RECIPES = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def beside_a_lake(small_lake, put, name_digest):
+def beside_a_lake(small_lake, tmp_path, monkeypatch):
     """The working directory is the one that holds `lake/`, with the benchmark `demo` published."""
-    names = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
-    identities = {name: name_digest(name.removesuffix("_id")) for name in names}
-    put(small_lake.lake.root, small_lake.cells, benchmark="demo", provenance={"identities": identities})
-    write_duckdb(small_lake.lake.root, "demo")
+    (tmp_path / "mixed").mkdir()
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    publish_mixed(tmp_path / "mixed/lake", small_lake)
     before = Path.cwd()
-    os.chdir(small_lake.lake.root.parent)
-    yield
+    os.chdir(tmp_path / "mixed")
+    yield tmp_path / "mixed/lake"
     os.chdir(before)
 
 
-def test_every_recipe_runs_and_shows_something(beside_a_lake, capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    for number, recipe in enumerate(RECIPES, start=1):
-        exec(compile(recipe, f"{DOCUMENT}, recipe {number}", "exec"), {})
-        said = capsys.readouterr().out.strip()
-        assert said, recipe
-        assert said != "[]", recipe
-        assert "shape: (0," not in said, recipe
+def run_recipe(number, shown):
+    """Run it; what it prints is kept as rows, as long as the file is open."""
+
+    def keep(*values):
+        shown.extend(pl.DataFrame(one.to_arrow_table()) if isinstance(one, duckdb.DuckDBPyRelation) else one for one in values)
+
+    names = {"print": keep}
+    exec(compile(RECIPES[number], f"{DOCUMENT}, recipe {number + 1}", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("number", range(len(RECIPES)))
+def test_a_recipe_runs_and_shows_something(beside_a_lake, number):
+    shown = []
+    run_recipe(number, shown)
+    assert shown
+    assert [one for one in shown if isinstance(one, Sized) and not len(one)] == []
+
+
+def means_of(names, shown):
+    """The rows behind a recipe's means by their columns' names: the question again, else what it showed."""
+    if "question" not in names:
+        return shown[0]
+    with duckdb.connect("lake/publish/v1/demo/salon.duckdb", read_only=True) as database:
+        return pl.DataFrame(database.sql(names["question"], params=[names["lake"], names["current"]]).to_arrow_table())
+
+
+@pytest.mark.parametrize("number", [n for n, text in enumerate(RECIPES) if "avg(" in text])
+def test_no_mean_is_over_several_rubrics_judges_pairs_or_anchors(beside_a_lake, number):
+    shown = []
+    rows = means_of(run_recipe(number, shown), shown).drop_nulls("mean")
+    found = {(row["mean"], row["rubric_id"], row["judge_model"]) for row in rows.iter_rows(named=True)}
+    assert found == {(score, *of) for score, of in ALONE.items()}
+    assert set(rows["model"]) == {"lab/north"}
+
+
+def test_the_example_in_views_sql_mixes_nothing_either(beside_a_lake):
+    (script,) = beside_a_lake.glob("publish/v1/demo/*/views.sql")
+    commented = [line.removeprefix("--") for line in script.read_text().splitlines() if line.startswith("--     ")]
+    example = "\n".join(line for line in commented if ".read" not in line).replace("/data/lake", str(beside_a_lake))
+    with duckdb.connect() as database:
+        database.execute(script.read_text())
+        found = database.execute(example).fetchall()
+    assert {(row[-1], *row[:2]) for row in found} == {(score, *of) for score, of in ALONE.items()}
+
+
+@pytest.mark.parametrize("number", [n for n, text in enumerate(RECIPES) if "latest.json" not in text])
+def test_a_recipe_runs_where_no_publication_is_current(beside_a_lake, number):
+    (beside_a_lake / "publish/v1/demo/latest.json").unlink()
+    write_duckdb(beside_a_lake, "demo")
+    run_recipe(number, [])
 
 
 def test_there_are_recipes():
     assert len(RECIPES) >= 6
+    assert sum("avg(" in text for text in RECIPES) >= 2
     assert {word for text in RECIPES for word in re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)} >= {
         "duckdb", "polars", "pandas", "datasets",
     }  # fmt: skip
