@@ -9,7 +9,7 @@ from typing import Any
 from schemas.errors import InputError
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.lake.atomic_files import sha256_of_file
-from tasks.lake.object_store.cache_folder import pull
+from tasks.lake.object_store.cache_folder import pull, working_root
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
@@ -116,6 +116,8 @@ def _check_pointer(path: Path) -> Iterator[Difference]:
         name: of.get(name) for name in ("benchmark", "run_date", "schema_version")
     }
     if pointer.keys() - {*found, "publication_id"}:  # of an older release, and of an agreement, it names no tables
+        if root := working_root(named):  # of a publication that is not the one verified only the manifest was fetched
+            pull(root, named.relative_to(root).as_posix())
         with suppress(ValueError, LookupError, TypeError, OSError):  # a listing that cannot be read: its checksum says so
             found |= tables_named(named)
     for name, derived in found.items():

@@ -14,6 +14,7 @@ from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.writing import stage
 from tasks.publish.folders import MANIFEST, POINTER
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
+from tasks.verify.publication import check_pointer, find_folder, read_json
 
 DAY = date(2026, 11, 3)
 HOME = "publish/v1/nightly"
@@ -74,6 +75,15 @@ def test_a_pointer_moved_since_it_was_read_is_decided_on_anew(machine, small_cel
     older = put(early, small_cells, publication_id=name_digest("older"), run_date=DAY + timedelta(1))
     assert (older.is_new, older.is_current) == (True, False)
     assert current(early).publication_id == name_digest("newest")
+
+
+def test_a_pointer_to_another_publication_than_the_one_verified_is_right(machine, small_cells, put, name_digest):
+    """Of the other nothing was fetched but its manifest; the pointer says too where its tables are."""
+    old = put(machine("one").root, small_cells)
+    put(machine("one").root, small_cells, publication_id=name_digest("next"), run_date=DAY + timedelta(1))
+    found = find_folder(machine("reader").root, old.publication_id)
+    assert read_json(found.parent / POINTER)["publication_id"] == name_digest("next")
+    assert list(check_pointer(found)) == []
 
 
 def test_a_kill_before_the_manifest_leaves_nothing_and_the_next_run_publishes(machine, objects, small_cells, put):
