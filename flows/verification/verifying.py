@@ -182,14 +182,16 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
         give_back()
     with _step(verdict, reporter, "replies"):
         verdict.add("replies", *check_replies(run.lake, ids))
+    again: Path | None = None
     with _step(verdict, reporter, "scores"):
         verdict.add("scores", *read_again(run.lake, ids, run.rubrics))
         with _tried(verdict, SCORES.name):
             verdict.differ(SCORES.name, compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id))
         with _step(verdict, reporter, "tables"):
-            _verify_tables(verdict, published, lake)
+            again = make_tables(published)
+            _verify_tables(verdict, again, lake, published.run.lake)
     with _step(verdict, reporter, "duckdb"):
-        file = compare_duckdb(verdict.folder, lake.root)
+        file = compare_duckdb(verdict.folder, lake.root, again)
         verdict.notes += file.notes
         verdict.add("duckdb", file.differences, file.done)
 
@@ -206,10 +208,13 @@ def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -
     verdict.add("plan", found, f"{planned.n_requests:,} questions written again from samples and rubrics", tally)
 
 
-def _verify_tables(verdict: Verdict, published: Reopened, lake: Lake) -> None:
-    """The published folder made again; of a bundle not the tables for machines, whose digests stand in a file of the folder."""
-    again, is_alone = make_tables(published), verdict.bundle is not None
-    trees = Compared() if is_alone else compare_trees(verdict.folder, lake.root, again, published.run.lake.root)
+def _verify_tables(verdict: Verdict, again: Path, lake: Lake, own: Lake) -> None:
+    """The published folder against `again`, which was made in the run's own lake.
+
+    Of a bundle not the tables for machines, whose digests stand in a file of the folder.
+    """
+    is_alone = verdict.bundle is not None
+    trees = Compared() if is_alone else compare_trees(verdict.folder, lake.root, again, own.root)
     folder = compare_folders(verdict.folder, again, verdict.left_out, None if is_alone else trees.rewritten)
     pointers = compare_pointers(verdict.folder, again, is_rewritten=bool(folder.rewritten))
     verdict.notes += [*folder.notes, *trees.notes]

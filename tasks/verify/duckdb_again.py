@@ -1,4 +1,4 @@
-"""A publication's part of salon.duckdb against the lake: its rows, which publications there are, the SQL of views and macros."""
+"""A publication's part of salon.duckdb: its rows, which publications there are, the SQL of views and macros, all made again."""
 
 import re
 import tempfile
@@ -13,7 +13,7 @@ from tasks.lake.object_store.cache_folder import pull
 from tasks.publish.duckdb_file import LARGE_NAMES, declare
 from tasks.publish.duckdb_file import NAME as DUCKDB
 from tasks.publish.duckdb_views import quoted
-from tasks.publish.machine_tables import LISTING, tables_folder
+from tasks.publish.machine_tables import LISTING
 from tasks.verify.publication import is_agreement, read_json
 from tasks.verify.rows import NOTHING, Difference, compare_rows, shown
 
@@ -35,16 +35,20 @@ class ComparedFile:
     notes: list[str] = field(default_factory=list)
 
 
-def compare_duckdb(published: Path, lake_root: Path) -> ComparedFile:
-    """The benchmark's salon.duckdb: the publication's rows against its tables for machines, the rest against the same anew."""
+def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> ComparedFile:
+    """The benchmark's salon.duckdb: the publication's rows against the tables made again, the rest against the same anew.
+
+    `derived`: the folder made again, beside its own tables for machines; None where it could not be made, nor rows compared.
+    The lake's own tables for machines are no measure of it: they may be what was changed.
+    """
     import duckdb
 
-    of = published.parents[1] if is_agreement(published) else published.parent
-    files = (read_json(published / LISTING) or {}).get("files", [])
+    of = _of_benchmark(published)
+    files = (read_json(derived / LISTING) or {}).get("files", []) if derived else []
     paths = {
-        TABLES[file["table"]]: tables_folder(lake_root).parent / file["path"]
+        TABLES[file["table"]]: _of_benchmark(derived).parent / file["path"]
         for file in files
-        if file["table"] not in LARGE_NAMES
+        if derived and file["table"] not in LARGE_NAMES
     }
     pull(lake_root, of.relative_to(lake_root).as_posix())
     if not (of / DUCKDB).is_file():
@@ -56,9 +60,9 @@ def compare_duckdb(published: Path, lake_root: Path) -> ComparedFile:
                 query = f'SELECT * FROM "{table.name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
                 held = pl.DataFrame(database.sql(query, params=[published.name]).to_arrow_table())
                 made = pl.read_parquet(path, hive_partitioning=False)
-                shared = [name for name in made.columns if name in held.columns]
+                shared = {name: dtype for name, dtype in made.schema.items() if name in held.columns}
                 found.differences += compare_rows(
-                    f"{DUCKDB}: {table.name}", held.select(shared).cast(made.schema), made, table.key
+                    f"{DUCKDB}: {table.name}", held.select(shared.keys()).cast(pl.Schema(shared)), made, table.key
                 )
         with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
             anew = Path(folder) / DUCKDB
@@ -69,6 +73,11 @@ def compare_duckdb(published: Path, lake_root: Path) -> ComparedFile:
         said = f"cannot be read: {str(error).splitlines()[0]}"
         found.differences.append(Difference(DUCKDB, "", "", said, "the publication's rows"))
     return found
+
+
+def _of_benchmark(folder: Path) -> Path:
+    """The benchmark's folder that a published one stands in."""
+    return folder.parents[1] if is_agreement(folder) else folder.parent
 
 
 def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:

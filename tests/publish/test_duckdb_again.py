@@ -50,7 +50,8 @@ def file(small_lake, put, name_digest) -> Path:
 def test_what_lies_beside_the_rows_is_found(file, name_digest, statement, place, row):
     with duckdb.connect(str(file)) as database:
         database.execute(statement)
-    found = compare_duckdb(file.parent / name_digest("publication"), file.parents[3])
+    published = file.parent / name_digest("publication")
+    found = compare_duckdb(published, file.parents[3], published)
     named = row.format(publication=name_digest("publication"), next=name_digest("next"))
     assert {one.place for one in found.differences} == {place}
     assert named in {one.row for one in found.differences}
@@ -62,7 +63,8 @@ def test_a_default_of_a_macro_is_found_and_both_are_shown_from_where_they_differ
         said = database.execute("SELECT macro_definition FROM duckdb_functions() WHERE function_name = 'salon_scores'").fetchone()
         text = f"CREATE OR REPLACE MACRO salon_scores(lake, publication_id := 'mine') AS TABLE ({said[0]})"
         database.execute(text)
-    (one,) = compare_duckdb(file.parent / name_digest("publication"), file.parents[3]).differences
+    published = file.parent / name_digest("publication")
+    (one,) = compare_duckdb(published, file.parents[3], published).differences
     assert (one.place, one.row) == (SQL, "MACRO salon_scores")
     assert "'mine'" in one.published
     assert "'*'" in one.derived
@@ -74,6 +76,7 @@ def test_a_file_whose_content_is_right_is_right(file, name_digest, n_times):
     for number in range(n_times):
         with duckdb.connect(str(file)) as database:
             database.execute(f"CREATE TABLE own_{number} AS SELECT 1 AS one; CHECKPOINT")
-    found = compare_duckdb(file.parent / name_digest("publication"), file.parents[3])
+    published = file.parent / name_digest("publication")
+    found = compare_duckdb(published, file.parents[3], published)
     assert (found.differences, found.notes) == ([], [])
     assert found.done.startswith("3 tables of salon.duckdb")

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -73,7 +75,7 @@ def test_the_cause_stands_first(
     assert lines[-1].endswith(f" differences, the first in: {first}")
     summary = [line.split()[0] for line in lines[1 : lines.index("")] if "differences: " in line]
     assert [step for step in summary if step in differing] == differing
-    headings = [line.partition(": ")[0] for line in lines if line.endswith(" differences")]
+    headings = [line.rpartition(": ")[0] for line in lines if line.endswith(" differences")]
     assert headings[0] == first.rpartition(", ")[2]
     assert len(headings) == len(set(headings))
 
@@ -81,6 +83,21 @@ def test_the_cause_stands_first(
     assert f"not verified: {len(whole['differences']):,} differences" in lines[-1]
     places = list(dict.fromkeys(one["place"] for one in whole["differences"]))
     assert places == headings
+
+
+@pytest.mark.parametrize("forged", ["tables", "salon.duckdb"])
+def test_what_was_forged_is_called_published(publication: str, salon: Callable[..., Said], tmp_path: Path, forged: str) -> None:
+    """Beside a figure that was changed in one place the same stands unchanged in others: those are not named."""
+    home = tmp_path / "lake" / "publish" / "v1"
+    if forged == "tables":
+        (path,) = home.glob("tables/standings/**/*.parquet")
+        pq.write_table(pl.read_parquet(path, hive_partitioning=False).with_columns(estimate=pl.lit(9.99)).to_arrow(), path)
+    else:
+        with duckdb.connect(str(home / "shades" / "salon.duckdb")) as database:
+            database.execute("UPDATE standings SET estimate = 9.99")
+    found = [one for one in json.loads(salon("verify", publication, "--json").out)["differences"] if one["column"] == "estimate"]
+    assert [(one["published"], one["derived"]) for one in found] == [("9.99", "4.0")]
+    assert ("duckdb" in found[0]["place"]) == (forged == "salon.duckdb")
 
 
 def test_what_is_the_same_is_said_without_differences(publication: str, salon: Callable[..., Said]) -> None:
