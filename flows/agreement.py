@@ -23,8 +23,9 @@ from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
 from tasks.context import Reference, StageContext
+from tasks.delimited import separated_otherwise
 from tasks.ingest.rating_matching import match_ratings, rated_samples
-from tasks.ingest.ratings import SHEET, read_ratings
+from tasks.ingest.ratings import SHEET, rating_files, read_ratings
 from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
 from tasks.lake.pictures import with_picture_path
@@ -77,6 +78,7 @@ def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: P
         with opened_executor(run, "local") as executor:
             context = RunContext.of(run, executor, current())
             context = context.having(dataset_id=stages.ingest(context).dataset_id)
+            _say_separators(context, ratings)
             rated = executor.once(take_ratings, context.stage, ratings) if ratings else RATINGS.empty()
             planned = stages.plan(context)
             context = context.having(plan_id=planned.plan_id)
@@ -119,6 +121,8 @@ def _run(
         check_importable(run.benchmark, run.rubrics, replies)
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
+    _say_separators(run, ratings)
+    _say_separators(run, votes)
     rated = run.executor.once(take_ratings, run.stage, ratings) if ratings else RATINGS.empty()
     if ratings:
         check_some_count(rated, "ratings")
@@ -141,6 +145,12 @@ def _run(
         tables = run.executor.once(compare, context, reference)
     published = run.executor.once(publish, context, tables | given(reference), judge, found is not None)
     return AgreementSummary(tables, reference, published, imported)
+
+
+def _say_separators(run: RunContext, tables: Sequence[Path]) -> None:
+    for table in rating_files(tables):
+        if (said := separated_otherwise(table, table.name)) is not None:
+            run.reporter.say(said)
 
 
 def _check_judge(run: RunContext, judge: str) -> None:

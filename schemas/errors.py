@@ -27,7 +27,9 @@ class SourceError(InputError):
 
 
 class NothingToJudgeError(InputError):
-    """No sample of the benchmark can be asked about under a rubric."""
+    """No sample of the benchmark can be asked about under a rubric. `lacking`: the columns that all of them lack."""
+
+    lacking: frozenset[str] = frozenset()
 
 
 class MissingKeyError(InputError):

@@ -7,10 +7,12 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
+from schemas.errors import NothingToJudgeError
 from schemas.records import Plan, PlannedPart
 from schemas.tables.stored import REPLIES, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.parts import ShardResult, copy_part, discard
+from tasks.ingest.readers.columns import columns_there
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
 from tasks.ingest.twins.dataset import add_twins, exam_key
 from tasks.judge.batch.export import Exported, export_requests
@@ -19,6 +21,7 @@ from tasks.judge.batch.import_results import import_results
 from tasks.judge.outcome import Outcome
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.writing import Staging, stage
+from tasks.ledger.import_replies.files import separators
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.ledger import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
@@ -81,6 +84,8 @@ def plan(run: RunContext) -> Plan:
             parts += planned
             run.reporter.advance("plan")
         return commit_plan(run, judgements, requests, parts)
+    except NothingToJudgeError as error:
+        raise NothingToJudgeError(f"{error}{columns_there(run.benchmark, error.lacking)}") from error
     finally:
         judgements.discard()
         requests.discard()
@@ -89,6 +94,8 @@ def plan(run: RunContext) -> Plan:
 
 def import_recorded(run: RunContext, replies: Path) -> ImportResult:
     """Replies recorded elsewhere into the ledger."""
+    for said in separators(replies):
+        run.reporter.say(said)
     with opened(run.ledger_url) as ledger:
         return import_replies(run, ledger, replies)
 

@@ -1,4 +1,4 @@
-"""What of a source's folder is not read, and the note that says so. Which files a format reads is its reader's business.
+"""What of a source's folder is not read, or not by commas, and the note that says so. What a format reads is its reader's.
 
 Of a million files counts are in memory, and eight bytes for each name that metadata says.
 """
@@ -44,6 +44,7 @@ class LeftOut:
     n_without_row: int = 0  # pictures that no metadata file names
     metadata: Sequence[str] = ()  # where those would be named
     empty: Sequence[str] = ()  # folders that a placeholder stands for and that hold no picture
+    separators: Sequence[str] = ()  # what is said of tables that are read otherwise than by commas
 
     def said(self) -> str:
         """What is left out, in a line of bounded length; empty where nothing is."""
@@ -58,6 +59,7 @@ class LeftOut:
         if self.empty:
             what = "folder holds" if len(self.empty) == 1 else "folders hold"
             clauses.append(f"{len(self.empty):,} {what} no picture: {_named(self.empty)}")
+        clauses += self.separators[:N_NAMED]
         return "; ".join(clauses)
 
 
@@ -129,6 +131,7 @@ def _together(source: str, parts: Sequence[LeftOut]) -> LeftOut:
         sum(one.n_without_row for one in parts),
         [place for one in parts for place in one.metadata],
         [place for one in parts for place in one.empty],
+        [said for one in parts for said in one.separators],
     )
 
 

@@ -24,6 +24,7 @@ NAMES = (*IDENTIFIERS, *NARROWING, "rater", "dimension", "rating")
 SHEET = ("sample_id", "image", "prompt", "dimension", "rater", "rating")
 """The columns of a list of samples to rate that Salon wrote: such a table is read as it is, on the scale of [ratings]."""
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)  # or thousands: the table does not say
 _ON_STEP = 1e-9  # of a step: 0.1 has no exact binary form
 
 
@@ -141,7 +142,8 @@ def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, Rat
     except OverflowError:  # a whole number of hundreds of digits
         number = math.inf
     if not math.isfinite(number):
-        return None, RatingStatus.BAD_VALUE, f"{quote(repr(found), 60)} is not a number"
+        comma = ", with a comma for a point," if _DECIMAL_COMMA.fullmatch(str(found)) else ""
+        return None, RatingStatus.BAD_VALUE, f"{quote(repr(found), 60)}{comma} is not a number"
     if scale is None:
         return number, RatingStatus.OK, None
     if not scale.min <= number <= scale.max:

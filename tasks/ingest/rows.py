@@ -10,6 +10,7 @@ from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
 from schemas.records import IMAGE, SAMPLE_TEXTS, UNNAMED, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
+from tasks.delimited import columns_told
 from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import encodable, is_inside
 from tasks.ingest.sources import COLUMN_NAMES, ResolvedSource
@@ -17,7 +18,6 @@ from tasks.ingest.values import (
     BadValueError,
     Picture,
     is_equal,
-    listed,
     own_text_of,
     pictures_of,
     seed_of,
@@ -181,10 +181,10 @@ def _parsed(value: object) -> object:
 def _no_column(row: RawRow, source: ResolvedSource, name: str, column: str) -> str:
     place = f"source {source.name!r}: {source.key(row.file)}, row {row.number} has no column {column!r}"
     if name == "where":
-        return f"{place}, which where = {{ … }} asks for; its columns: {listed(row.columns or row.values)}"
+        return f"{place}, which where = {{ … }} asks for; its columns: {columns_told(row.columns or row.values, [column])}"
     spare = ' (or image = "" where the source has no pictures)' if name == "image" else ""
     advice = f'name the right one in columns = {{ {name} = "…" }}{spare}, or write null where a row has no value'
-    return f"{place}, needed for {name}; its columns: {listed(row.columns or row.values)}; {advice}"
+    return f"{place}, needed for {name}; its columns: {columns_told(row.columns or row.values, [column])}; {advice}"
 
 
 def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> None:

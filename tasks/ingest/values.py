@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schemas.identities import canonical_json
 from schemas.input_budget import TEXT_CHARACTERS
+from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 
 _WHOLE_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,30})(?:\.0*)?\s*", re.ASCII)  # pandas writes 3.0 where a column has gaps
@@ -106,8 +107,7 @@ def is_equal(found: object, wanted: str | float | bool) -> bool:
 
 def listed(names: Iterable[object]) -> str:
     """Names out of data for a message: the first forty, each clipped."""
-    shown = [encodable(str(name))[:60] for name in names]
-    return ", ".join(shown[:40]) + (f" and {len(shown) - 40} more" if len(shown) > 40 else "")
+    return columns_told(names)
 
 
 def _show(value: object) -> str:

@@ -133,13 +133,29 @@ def check_something_to_ask(
     `first_unusable`: by the status of samples that cannot be judged, the first such row in words; called where that is so.
     """
     sentences: list[str] = []
+    lacking: set[str] = set()
     if summary.is_empty():
         raise NothingToJudgeError("the benchmark has no samples; check the path and the `where` of its sources")
     for (rubric_id,), rows in summary.group_by("rubric_id", maintain_order=True):
         if JudgementStatus.PLANNED not in rows["status"]:
             sentences.append(_sentence(rubrics[str(rubric_id)], rows, ", ".join(sources), first_unusable))
+            lacking.update(_lacking(rows)[0])
     if sentences:
-        raise NothingToJudgeError("\n".join(sentences))
+        error = NothingToJudgeError("\n".join(sentences))
+        error.lacking = frozenset(lacking)
+        raise error
+
+
+def _lacking(rows: pl.DataFrame) -> tuple[list[str], dict[str, int], int]:
+    """The columns that all samples lack which lack any, of how many each is missing, and how many those samples are.
+
+    What some lack beside what all lack is no column to map: most have it. `rows` are of one rubric, and its first judge counts.
+    """
+    lacking = rows.filter(pl.col("judge_model") == rows["judge_model"][0], pl.col("reason").str.starts_with("missing:"))
+    n_lacking, n_without = int(lacking["n"].sum()), Counter[str]()
+    for reason, n in lacking.select("reason", "n").iter_rows():
+        n_without.update(dict.fromkeys(reason.removeprefix("missing:").split(","), n))
+    return sorted(name for name, n in n_without.items() if n == n_lacking) or sorted(n_without), dict(n_without), n_lacking
 
 
 def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: Callable[[], Mapping[str, str]]) -> str:
@@ -147,12 +163,7 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
     n_by_status = dict(first_judge.group_by("status").agg(pl.col("n").sum()).iter_rows())
     n_samples = sum(n_by_status.values())
     reasons = first_judge["reason"].drop_nulls().to_list()
-    lacking = first_judge.filter(pl.col("reason").str.starts_with("missing:"))
-    n_lacking, n_without = int(lacking["n"].sum()), Counter[str]()
-    for reason, n in lacking.select("reason", "n").iter_rows():
-        n_without.update(dict.fromkeys(reason.removeprefix("missing:").split(","), n))
-    # What some lack beside what all lack is no column to map: most have it.
-    missing = sorted(name for name, n in n_without.items() if n == n_lacking) or sorted(n_without)
+    missing, n_without, n_lacking = _lacking(rows)
     clauses: list[str] = []
     if missing:
         roles = [role for role in rubric.roles if role in missing and role != IMAGE]
@@ -170,7 +181,7 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
             f"cannot read the items of {_share(n, n_samples)}: salon rubrics try {rubric.id} --sample FILE, with the row of one "
             "as JSON, says why"
         )
-    if n := n_by_status.get(JudgementStatus.NO_PROMPT):
+    if n := n_by_status.get(JudgementStatus.NO_PROMPT, 0):
         seen = first_judge.filter(pl.col("status") == JudgementStatus.NO_PROMPT)["category"].unique().sort()
         words = ", ".join("none at all" if word is None else repr(word) for word in seen[:10])
         known = ", ".join(repr(category) for category in rubric.variants)
@@ -178,14 +189,14 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
             f"has no prompt for the {rubric.dispatch} of {_share(n, n_samples)}: seen {words}, while it has prompts for {known}; "
             f"map the words under [value_maps.{rubric.dispatch}] of a rubric of your own, or map the column {rubric.dispatch}"
         )
-    if n := n_by_status.get(JudgementStatus.UNKNOWN_VALUE):
+    if n := n_by_status.get(JudgementStatus.UNKNOWN_VALUE, 0):
         unknown = sorted({str(reason).partition(":")[2] for reason in reasons if str(reason).startswith("unknown_value:")})
         known = "; ".join(f"{name}: {', '.join(map(repr, rubric.words[name]))}" for name in unknown)
         clauses.append(
             f"does not know the word in {' and '.join(unknown)} of {_share(n, n_samples)} (it knows {known}); map the words "
             f"under [value_maps.{unknown[0]}] of a rubric of your own, or mend the source"
         )
-    if n := n_by_status.get(JudgementStatus.UNUSABLE_SAMPLE):
+    if n := n_by_status.get(JudgementStatus.UNUSABLE_SAMPLE, 0):
         statuses = sorted(first_judge.filter(pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE)["reason"].unique())
         first = first_unusable()
         told = ", ".join(f"{status} (the first: {first[status]})" if status in first else status for status in statuses)

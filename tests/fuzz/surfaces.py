@@ -57,6 +57,9 @@ def _recorded(path: Path) -> list[object]:
     benchmark = load_benchmark(_benchmark_of_recorded(path.parent))
     rubrics = {one: rubric(one) for one in ("alignment", "program")}
     for place, row in files.read_rows(path):
+        if isinstance(row, str):
+            found.append(row)
+            continue
         try:
             found += [place, *replies_in(named(row, Recorded()), row, benchmark, rubrics, {"judge_model": "eye"})]
             files.rebuild("{a} {prompt|text}", row, {})

@@ -39,7 +39,7 @@ def _text(path: Path) -> Iterator[object]:
 READERS = {
     "rows": lambda path: (values for _, values, _ in records(path, "file", {"image", "prompt"})),
     "archive": _archive,
-    "recorded": lambda path: (None for _ in files.read_rows(path)),
+    "recorded": lambda path: (row if isinstance(row, str) else None for _, row in files.read_rows(path)),
     "reply": lambda path: iter([read_answer(200, {}, path.read_bytes()).detail]),
     "failure": lambda path: iter([read_answer(500, {}, path.read_bytes()).detail]),
     "results": lambda path: (getattr(ended, "detail", None) for _, ended in read_results(path)),

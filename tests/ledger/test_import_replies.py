@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import date
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,82 +17,18 @@ from rubrics.loading import load_rubric
 from rubrics.model import Rubric
 from schemas.benchmark.file import Benchmark
 from schemas.errors import InputError, SourceError
-from schemas.identities import RunIds
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from schemas.tables.stored import JUDGEMENTS, REPLIES, SAMPLES
 from schemas.tables.table import conform
-from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
-from tasks.ledger.import_replies.importing import ImportResult, check_importable, import_replies
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest
+from tests.support.importing import Import
 from tests.support.ledgers import snapshot_part
 from tests.support.planning import plan_part
-
-
-@dataclass
-class Import:
-    """A planned benchmark of recorded replies, and the file that is imported into it."""
-
-    lake: Lake
-    dataset_id: str
-    requests: pl.DataFrame
-    judgements: pl.DataFrame
-    ledger: Ledger
-    path: Path
-    benchmark: dict[str, Any]
-    rubrics: dict[str, Rubric] = field(default_factory=dict)
-    plan_id: str = "2" * 64
-
-    def __call__(self, rows: list[dict[str, Any]] | str, name: str = "replies.jsonl", **recorded: Any) -> ImportResult:
-        file = self.path / name
-        text = rows if isinstance(rows, str) else "".join(json.dumps(row) + "\n" for row in rows)
-        file.write_text(text, encoding="utf-8")
-        return self.of(file, **recorded)
-
-    def of(self, file: Path, **recorded: Any) -> ImportResult:
-        ids = RunIds(dataset_id=self.dataset_id, plan_id=self.plan_id)
-        benchmark = Benchmark.model_validate(self.benchmark | {"recorded": recorded})
-        check_importable(benchmark, self.rubrics, file)
-        return import_replies(
-            StageContext(benchmark, self.rubrics, self.lake, "sqlite://", date(2026, 11, 3), ids), self.ledger, file
-        )
-
-    def texts(self) -> dict[int, str | None]:
-        """Stored reply texts by the sample's place."""
-        stored = dict(self.ledger.replies(self.requests["request_key"]).select("request_key", "reply_text").iter_rows())
-        return {index: stored[key] for index, key in enumerate(self.judgements["request_key"]) if key in stored}
-
-
-@pytest.fixture
-def recorded(
-    make_samples: Callable[..., pl.DataFrame], store_samples: Callable[..., tuple[Lake, str]], rubric: Rubric, tmp_path: Path,
-    ledger: Ledger,
-) -> Import:  # fmt: skip
-    samples = make_samples(
-        4,
-        item_id=["a", "a", "b", "c"],
-        model=["dalle", "sdxl", "dalle", "dalle"],
-        prompt=["p0", "p0", "p2", "p3"],
-        seed=[0, 0, 0, 7],
-    )
-    paths = pl.Series("path", ["0.png", "1.png", "left/same.png", "right/same.png"])
-    samples = samples.with_columns(pl.col("image").struct.with_fields(path=paths))
-    lake, dataset_id = store_samples(samples)
-    benchmark = {
-        "name": "b", "sources": [{"reader": "manifest", "path": "x"}], "rubrics": [{"id": "plain"}],
-        "judges": [{"model": "scripted", "recorded": True}],
-    }  # fmt: skip
-    judge = Benchmark.model_validate(benchmark).judges[0]
-    judgements, requests = plan_part(samples, replace(rubric, messages=()), judge)
-    staging = stage(lake, JUDGEMENTS)
-    staging.write_part(0, judgements)
-    staging.commit("2" * 64)
-    return Import(lake, dataset_id, requests, judgements, ledger, tmp_path, benchmark)
-
 
 ROW = {"reply": "r"}
 
@@ -284,12 +219,12 @@ def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("r.jsonl", '{"item_id": "b", "reply": "x"}\nnot json\n', "r.jsonl, line 2: not a JSON object"),
-        ("r.jsonl", "[1]\n", "line 1: a JSON object is expected"),
-        ("r.json", '[{"item_id": "b"}, 1]', "row 2 of its list is a int, not an object"),
+        ("r.jsonl", "no table\nat all\n", "none of its 2 rows .*r.jsonl, row 1: is not a JSON object on one line"),
+        ("r.jsonl", "[1]\n", "r.jsonl, row 1: is a JSON list, not an object"),
         ("r.json", '[{"item_id": "b"},', "not a JSON list"),
-        ("r.json", "[" * 200 + "]" * 200, "row 1 of its list is a list, not an object"),
-        ("r.json", '[{"a": ' + "[" * 200 + "]" * 200 + "}]", "row 1 of its list is nested in more than 100 levels"),
+        ("r.json", "[" * 200 + "]" * 200, "row 1: is a JSON list, not an object"),
+        ("r.csv", 'item_id,reply\nb,"x\n', "r.csv, row 1 is not valid CSV .* a quote may be open"),
+        ("r.csv", "item_id;reply,text\nb;x\n", "row 0 has a comma and a semicolon outside quotes"),
         ("r.txt", "x", "recorded replies are read from"),
         ("r.parquet", "x", "cannot be read as Parquet"),
     ],

@@ -10,13 +10,14 @@ metadata file is read image by image; a row then has the columns `file_name`, `s
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from schemas.errors import SourceError
 from schemas.records import IMAGE
 from tasks.ingest.left_out import LeftOut, RealPlaces, left_out_of, number_of
 from tasks.ingest.paths import RefusedPath, locate
-from tasks.ingest.readers.tables import records, row_of
+from tasks.ingest.readers.tables import records, row_of, separators
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read, paths_in, pointers
 from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below, files_of
 from tasks.ingest.sources import ResolvedSource
@@ -88,14 +89,15 @@ def _left_out(source: ResolvedSource) -> LeftOut:
     metadata = _metadata_of(source)
     if not metadata:
         return left_out_of(source, None)
+    said = separators(source, metadata)
     image = pointers(source, _COLUMNS).get(IMAGE)
     places = [*([image] if image else []), *(at for _, at in source.pictures)]
     if not places:
-        return LeftOut(source.name)
+        return LeftOut(source.name, separators=said)
     named, real = array("q"), RealPlaces(source.root)
     for row in _listed_images(source, metadata):
         named.extend(number_of(real.of(row.folder, path)) for path in paths_in(row, source, places))
-    return left_out_of(source, named, metadata)
+    return replace(left_out_of(source, named, metadata), separators=said)
 
 
 def _refuse_two_in_a_folder(source: ResolvedSource, metadata: list[str]) -> None:

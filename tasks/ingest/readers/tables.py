@@ -3,32 +3,22 @@
 Which column is which is decided elsewhere.
 """
 
-import csv
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import SourceError
-from schemas.input_budget import (
-    CSV_COLUMNS,
-    CSV_FIELD_CHARACTERS,
-    JSON_FILE_BYTES,
-    JSON_LEVELS,
-    LINE_BYTES,
-    ROW_BYTES,
-    is_too_deep,
-)
+from schemas.input_budget import JSON_FILE_BYTES, JSON_LEVELS, LINE_BYTES, ROW_BYTES, is_too_deep
 from schemas.statuses.rows import SampleStatus
+from tasks.delimited import delimited, separated_otherwise
+from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import quote
 from tasks.ingest.readers.parquet_rows import parquet_rows
 from tasks.ingest.rows import DatasetReader, RawRow, Record, columns_read
 from tasks.ingest.sources import ResolvedSource
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-
-csv.field_size_limit(CSV_FIELD_CHARACTERS)  # the library's 128 KB is less than a long conversation
 
 
 def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
@@ -41,10 +31,8 @@ def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
             return _json_lines(path, name)
         case ".json":
             return _json(path, name)
-        case ".csv":
-            return _delimited(path, name, ",")
-        case ".tsv":
-            return _delimited(path, name, "\t")
+        case ".csv" | ".tsv":
+            return delimited(path, name)  # CSV has no null: an empty cell is one
         case ".parquet":
             return parquet_rows(path, name, columns)
         case suffix:
@@ -108,63 +96,18 @@ def _json(path: Path, name: str) -> Iterator[Record]:
         yield number, _object_of(row), ()
 
 
-def _delimited(path: Path, name: str, delimiter: str) -> Iterator[Record]:
-    number = 0
-    try:
-        # newline="": LF, CRLF and the lone CR of old Macs all end a row, and stay as they are inside quotes.
-        # A byte that is not UTF-8 comes as half a character, and costs its row alone.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            header = next(reader, None)
-            _check_header(header, name)
-            for cells in reader:
-                if cells:
-                    number += 1
-                    yield number, _cells_by_name(header or [], cells), tuple(header or ())
-    except csv.Error as error:
-        advice = "a quote may be open that should be closed, or be doubled inside a quoted cell"
-        raise SourceError(f"{name}, row {number + 1} is not valid CSV ({error}); {advice}") from error
-    except OSError as error:
-        raise _unreadable(name, error) from error
-
-
-def _check_header(header: list[str] | None, name: str) -> None:
-    if not header:
-        raise SourceError(f"{name} is empty; its first row names the columns")
-    if len(header) > CSV_COLUMNS:
-        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {CSV_COLUMNS:,} are read")
-    if not _is_utf8(header):
-        raise SourceError(f"{name}, row 0 is not UTF-8; save the file as UTF-8")
-    repeated = sorted(column for column, n in Counter(header).items() if n > 1)
-    if repeated:
-        raise SourceError(f"{name}, row 0 names the column {repeated[0]!r} twice; give each column a name of its own")
-
-
-def _cells_by_name(header: list[str], cells: list[str]) -> dict[str, Any] | str:
-    if len(cells) != len(header):
-        return f"has {len(cells)} cells where the header has {len(header)}; a line break or a comma may stand outside quotes"
-    if sum(map(len, cells)) > ROW_BYTES:
-        return f"is over {ROW_BYTES} characters long"
-    if not _is_utf8(cells):
-        return "holds a byte that is not UTF-8"
-    # CSV has no null: an empty cell is one.
-    return {column: cell or None for column, cell in zip(header, cells, strict=True)}
-
-
-def _is_utf8(cells: list[str]) -> bool:
-    try:
-        "".join(cells).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _unreadable(name: str, error: OSError) -> SourceError:
     return SourceError(f"{name} cannot be read: {error.strerror or error}")
 
 
 def _manifest_rows(source: ResolvedSource) -> Iterator[RawRow]:
     """The manifest's rows, image paths relative to its folder. A folder stands for the one `manifest.*` in it."""
+    path = _manifest_of(source)
+    for record in records(path, source.key(path.name), columns_read(source)):
+        yield row_of(record, path.name)
+
+
+def _manifest_of(source: ResolvedSource) -> Path:
     path = source.path
     if path.is_dir():
         there = sorted(path / f"manifest{suffix}" for suffix in SUFFIXES if (path / f"manifest{suffix}").is_file())
@@ -172,8 +115,16 @@ def _manifest_rows(source: ResolvedSource) -> Iterator[RawRow]:
             found = ", ".join(one.name for one in there) or "none"
             raise SourceError(f"source {source.name!r}: {path} should hold one manifest ({', '.join(SUFFIXES)}); found {found}")
         path = there[0]
-    for record in records(path, source.key(path.name), columns_read(source)):
-        yield row_of(record, path.name)
+    return path
+
+
+def separators(source: ResolvedSource, places: Iterable[str]) -> list[str]:
+    """What is said of those of the files below the root whose cells no comma separates."""
+    return [said for one in places if (said := separated_otherwise(source.root / one, quote(source.key(one), 60)))]
+
+
+def _noted(source: ResolvedSource) -> LeftOut:
+    return LeftOut(source.name, separators=separators(source, [_manifest_of(source).name]))
 
 
 def row_of(record: Record, file: str, folder: str = "") -> RawRow:
@@ -185,4 +136,4 @@ def row_of(record: Record, file: str, folder: str = "") -> RawRow:
     return RawRow(values, file, number, key, folder, columns)
 
 
-MANIFEST = DatasetReader(_manifest_rows)
+MANIFEST = DatasetReader(_manifest_rows, left_out=_noted)

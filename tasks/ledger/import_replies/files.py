@@ -1,6 +1,5 @@
 """Rows of recorded replies as they stand in JSONL, CSV or Parquet files, and the template that rebuilds a reply from columns."""
 
-import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -13,28 +12,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, SourceError
-from schemas.input_budget import (
-    CSV_COLUMNS,
-    CSV_FIELD_CHARACTERS,
-    JSON_FILE_BYTES,
-    JSON_LEVELS,
-    ROW_BYTES,
-    is_too_deep,
-)
+from schemas.input_budget import JSON_FILE_BYTES, JSON_LEVELS, ROW_BYTES, is_too_deep
 from schemas.pointers import MISSING, look_up
+from tasks.delimited import delimited, separated_otherwise
 from tasks.lake.row_groups import rows_at_once
 
 _ROWS_PER_BATCH = 5_000
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
 _SUFFIXES = {".jsonl": "JSONL", ".ndjson": "JSONL", ".json": "JSON", ".csv": "CSV", ".parquet": "Parquet"}
+_Rows = Iterator[tuple[int, Mapping[str, Any] | str]]
+"""(number from 1, the row or what is wrong with it)."""
 
 
 class CannotRebuildError(Exception):
     """A row lacks what the template needs; the text says what."""
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(where it stands, row) for every row of a file, or of the files of a folder. Raises SourceError naming file and line."""
+def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
+    """(where it stands, the row, or what is wrong with it) for every row of a file, or of the files of a folder.
+
+    Raises SourceError where a file as a whole cannot be read.
+    """
     for file in _files(path):
         kind = _SUFFIXES.get(file.suffix.lower())
         if kind is None:
@@ -43,8 +41,13 @@ def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             for number, row in reader(file):
                 yield f"{file.name}, row {number}", row
-        except (OSError, UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException) as error:
             raise SourceError(f"{file}: cannot be read as {kind}: {error}") from error
+
+
+def separators(path: Path) -> list[str]:
+    """What is said of those of the files whose cells no comma separates."""
+    return [said for file in _files(path) if (said := separated_otherwise(file, file.name))]
 
 
 def parquet_columns(path: Path) -> list[str]:
@@ -107,23 +110,29 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _jsonl(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _jsonl(file: Path) -> _Rows:
     with file.open("rb") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(ROW_BYTES + 1), b""), 1):
             if len(line) > ROW_BYTES:
-                raise SourceError(f"{file}, line {number}: over {ROW_BYTES:,} bytes long; shorten it, or leave it out")
-            text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-            if not text:
-                continue
-            try:
-                row = _loads(text)
-            except ValueError as error:
-                raise SourceError(f"{file}, line {number}: not a JSON object on one line: {error}") from error
-            if is_too_deep(row):
-                raise SourceError(f"{file}, line {number}: nested in more than {JSON_LEVELS} levels")
-            if not isinstance(row, dict):
-                raise SourceError(f"{file}, line {number}: a JSON object is expected, this is a {type(row).__name__}")
-            yield number, row
+                yield number, f"is over {ROW_BYTES:,} bytes long"
+                while not line.endswith(b"\n") and (line := lines.readline(ROW_BYTES)):
+                    pass
+            elif text := (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip():
+                yield number, _object(text)
+
+
+def _object(text: bytes) -> Mapping[str, Any] | str:
+    try:
+        row = _loads(text)
+    except ValueError as error:
+        return f"is not a JSON object on one line: {error}"
+    return _checked(row)
+
+
+def _checked(row: object) -> Mapping[str, Any] | str:
+    if not isinstance(row, dict):
+        return f"is a JSON {type(row).__name__}, not an object"
+    return f"is nested in more than {JSON_LEVELS} levels" if is_too_deep(row) else row
 
 
 def _loads(text: bytes) -> Any:
@@ -141,7 +150,7 @@ def _loads(text: bytes) -> Any:
     return found
 
 
-def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _json(file: Path) -> _Rows:
     """A list of objects, which is read whole; or objects line by line, whatever the file is called."""
     with file.open("rb") as opened:
         is_list = opened.read(ROW_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
@@ -155,25 +164,14 @@ def _json(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     except ValueError as error:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or is_too_deep(row):
-            what = (
-                f"nested in more than {JSON_LEVELS} levels" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
-            )
-            raise SourceError(f"{file}: row {number} of its list is {what}")
-        yield number, row
+        yield number, _checked(row)
 
 
-def _csv(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    csv.field_size_limit(CSV_FIELD_CHARACTERS)
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.DictReader(lines, restkey="", restval=None)
-        if len(reader.fieldnames or ()) > CSV_COLUMNS:
-            raise SourceError(f"{file}: names {len(reader.fieldnames or ()):,} columns; at most {CSV_COLUMNS:,} are read")
-        for number, row in enumerate(reader, 1):
-            yield number, {name: value for name, value in row.items() if name}
+def _csv(file: Path) -> _Rows:
+    return ((number, row) for number, row, _ in delimited(file, str(file), empty=""))
 
 
-def _parquet(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parquet(file: Path) -> _Rows:
     number = 0
     with pq.ParquetFile(file) as parquet:
         for group, n_rows in enumerate(rows_at_once(file, parquet.metadata, None, str(file), _ROWS_PER_BATCH)):

@@ -15,6 +15,7 @@ from schemas.pointers import look_up
 from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.context import StageContext
+from tasks.delimited import columns_told
 from tasks.ledger.import_replies.files import CannotRebuildError, parquet_columns, read_rows
 from tasks.ledger.import_replies.matching import IDENTIFIERS, NoMatchError, PlanIndex, name_of, plan_index
 from tasks.ledger.import_replies.recorded_rows import (
@@ -54,6 +55,7 @@ class ImportResult:
     n_without_number: int = 0  # of the taken, those of which a count or an amount is no number; it is null
     without_number_examples: list[str] = field(default_factory=list)
     has_unmatched: bool = False  # of those left out, whether one names no sample of the plan; else all lack what they should say
+    columns: Sequence[str] = ()  # of the first row that can be read
 
     def leave_out(self, place: str, why: object) -> None:
         """Count a row that cannot be taken, and keep the first few for people."""
@@ -118,9 +120,10 @@ def _refuse_nothing(path: Path, result: ImportResult, n_usable: int) -> None:
     if n_usable == 0:
         examples = "; ".join(result.unmatched_examples[:3])
         to_map = f"; under [recorded] columns, map the column that names the sample to one of {', '.join(IDENTIFIERS)}"
+        there = f"; its columns: {columns_told(result.columns, [*IDENTIFIERS, 'reply'])}" if result.columns else ""
         raise SourceError(
             f"{path}: none of its {result.n_rows} rows answers a planned request ({examples})"
-            f"{to_map if result.has_unmatched else ''}"
+            f"{to_map if result.has_unmatched else ''}{there}"
         )
 
 
@@ -173,6 +176,11 @@ def _wanted(
     """(where it stands, what it says by Salon's names, its reply) of each reply of the rows that `where` lets through."""
     recorded, defaults = benchmark.recorded, defaults_of(benchmark, rubrics)
     for place, raw in read_rows(path):
+        if isinstance(raw, str):
+            result.n_rows += 1
+            result.leave_out(place, raw)
+            continue
+        result.columns = result.columns or list(raw)
         if any(look_up(raw, name) != value for name, value in recorded.where.items()):
             continue
         try:
@@ -204,13 +212,13 @@ def _taken_over(path: Path, result: ImportResult) -> _Rows:
     """Rows of the lake's `replies`, whatever benchmark they are of; requests that were never answered have nothing to keep."""
     final = {status.value for status in FINAL_REPLY_STATUSES}
     for place, raw in read_rows(path):
-        is_whole = raw.keys() >= _OF_A_LAKE
-        if is_whole and raw["status"] not in final:
+        if isinstance(raw, str) or not raw.keys() >= _OF_A_LAKE:
+            result.n_rows += 1
+            result.leave_out(place, raw if isinstance(raw, str) else "holds a value that cannot be read")
+            continue
+        if raw["status"] not in final:
             continue
         result.n_rows += 1
-        if not is_whole:
-            result.leave_out(place, "holds a value that cannot be read")
-            continue
         if len(str(raw["request_key"])) != DIGEST_LENGTH:
             result.leave_out(place, "request_key is not a sha256")
             continue

@@ -58,6 +58,14 @@ STOPS = {
     "empty dataset": ({"manifest": ""}, ["drawn", "pictures/m.jsonl"]),
     "no manifest": ({"manifest": _rows(GOOD), "name": "m.jsonl", "missing": True}, ["m.jsonl"]),
     "no prompt column": ({"manifest": _rows({"image": "a.png"})}, ["needs prompt", "m.jsonl#1", "columns"]),
+    "columns under other names": (
+        {"manifest": "Image;promt\na.png;x\n", "name": "m.csv"},
+        ["needs image and prompt", 'the columns of source drawn: Image, promt (did you mean image = "Image", prompt = "promt"?)'],
+    ),
+    "two separators in a header": (
+        {"manifest": "image;prompt, long\na.png;x\n", "name": "m.csv"},
+        ["m.csv, row 0 has a comma and a semicolon outside quotes", "quote the names"],
+    ),
     "category without a prompt": (
         {"manifest": _rows(GOOD | {"category": "texture"}), "rubric": "composition"},
         ["'texture'", "single_object"],
@@ -133,6 +141,8 @@ def test_a_bad_row_is_kept_with_its_status_and_the_run_goes_on(
         pytest.param(b"\xef\xbb\xbfimage,prompt\r\na.png,one\r\nb.png,two\r\n", id="byte order mark and CRLF"),
         pytest.param(b"image,prompt\ra.png,one\rb.png,two\r", id="lone carriage returns"),
         pytest.param(b'image,prompt\na.png,"one\rline"\nb.png,two\n', id="a carriage return in a field"),
+        pytest.param(b"\xef\xbb\xbfimage;prompt\r\na.png;one, red\r\nb.png;two\r\n", id="semicolons"),
+        pytest.param(b"image\tprompt\na.png\tone; red\nb.png\ttwo\n", id="tabs"),
     ],
 )
 def test_csv_as_spreadsheets_write_it(
@@ -143,6 +153,9 @@ def test_csv_as_spreadsheets_write_it(
     samples = pl.read_parquet(tmp_path / "lake/samples/*/*.parquet", columns=["prompt", "status"])
     assert samples["status"].to_list() == ["ok", "ok"]
     assert samples["prompt"][1] == "two"
+    other = next((word for mark, word in ((b";", "semicolon"), (b"\t", "tab")) if mark in content.splitlines()[0]), None)
+    note = f"source 'drawn': 'm.csv' is read with a {other} between its cells"
+    assert (note in " ".join(said.out.split())) == (other is not None)
 
 
 def test_an_endpoint_that_is_down_costs_nothing_and_the_run_resumes(

@@ -97,11 +97,11 @@ def test_references_without_outputs_or_pictures_stop_before_asking(
     ("recorded", "rows", "why"),
     [
         ('columns = { answer = "reply" }', '{"item_id": "a", "reply": "4"}', "answer is not a name Salon knows"),
-        ("", '{"item_id": "a", "reply": "4"}\n{"item_id": "b"', "replies.jsonl, line 2: not a JSON object"),
+        ("", '{"item_id": "a", "reply": \n{"item_id": "b"', "replies.jsonl, row 2: is not a JSON object on one line"),
         ("", '{"picture": "a", "reply": "4"}', "names no sample"),
         ("", '{"item_id": "a", "verdict": "4"}', "holds no reply text"),
     ],
-    ids=["an unknown name", "a line cut short", "no sample is named", "no reply in any row"],
+    ids=["an unknown name", "no line is whole", "no sample is named", "no reply in any row"],
 )
 def test_what_is_wrong_with_replies_is_said_before_anything_is_ingested(
     salon: Callable[..., Said], tmp_path: Path, recorded: str, rows: str, why: str
@@ -149,8 +149,11 @@ recorded = true
     assert "2 rows: 2 stored" in salon("import", "b.toml", "--replies", "replies.jsonl").out
     for _ in range(2):
         assert "requests    3: 2 stored already, 0 sent" in salon("run", "b.toml").out
-    (tmp_path / "replies.jsonl").write_text('{"prompt": "shade 2", "reply": "Score: 3"}')
-    assert "1 rows: 1 stored" in salon("import", "b.toml", "--replies", "replies.jsonl").out
+    (tmp_path / "replies.csv").write_text('prompt;reply\nshade 2;"Score: 3"\nshade 2\n')
+    said = salon("import", "b.toml", "--replies", "replies.csv")
+    assert "2 rows: 1 stored, 0 there already, 1 left out" in said.out
+    assert "left out: replies.csv, row 2: has 1 cells where the header has 2" in said.out
+    assert "replies.csv is read with a semicolon between its cells" in said.err
     assert "requests    3: 3 stored already, 0 sent" in salon("run", "b.toml").out
     board = (cells_of(tmp_path / "lake")).filter(metric="mean")["estimate"].to_list()
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
