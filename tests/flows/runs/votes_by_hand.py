@@ -1,12 +1,71 @@
-"""Agreement of votes and ratings from them, written out in plain Python and by a general optimiser. No tests here."""
+"""Votes drawn on a run's pairs; agreement and ratings from them in plain Python and by a general optimiser. No tests here."""
 
 import math
-from collections import Counter
+import random
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
+import polars as pl
 from scipy import optimize, stats
+
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+
+WORDS = {1.0: "left", 0.0: "right", 0.5: "same"}
+Pair = tuple[str, str]
+
+
+def read(lake: Path, name: str) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(path) for path in sorted((lake / name).glob("*/*.parquet"))], how="diagonal_relaxed")
+
+
+class World:
+    """The run's pairs as plain dicts: the judge's label of each, its prompt, category and two checkpoints."""
+
+    def __init__(self, lake: Path) -> None:
+        asked = read(lake, JUDGEMENTS.name).to_dicts()
+        won = {(row["request_key"], row["dimension"]): row["score"] for row in read(lake, SCORES.name).to_dicts()}
+        self.samples = {row["sample_id"]: row for row in read(lake, SAMPLES.name).drop("image", "pictures").to_dicts()}
+        self.prompt, self.category, orders = {}, {}, defaultdict(dict)
+        for row in asked:
+            ends = (row["sample_id"], row["checkpoint"]), (row["second_sample_id"], row["second_checkpoint"])
+            pair = tuple(sample for sample, _ in sorted(ends, key=lambda end: end[1]))
+            self.prompt[pair], self.category[pair] = row["prompt_id"], row["category"]
+            for dimension in ("overall_score", "alignment"):
+                score = won[row["request_key"], dimension]
+                orders[dimension, pair][pair[0] == row["sample_id"]] = score if pair[0] == row["sample_id"] else 1 - score
+        self.labels = {key: said[True] if said[True] == said[False] else 0.5 for key, said in orders.items()}
+
+    def checkpoints(self, pair: Pair) -> Pair:
+        return tuple(self.samples[one]["checkpoint"] for one in pair)
+
+
+def drawn(world: World) -> tuple[list[dict], dict[str, dict[Pair, float]]]:
+    """Rows of votes, and by rater the vote each pair has: people who see what the judge sees, with slips and gaps."""
+    draw, rows, votes = random.Random(20), [], {"ann": {}, "bob": {}, "cyd": {}, "dee": {}}
+    for rater, slips, gaps in (("ann", 0.1, 0.0), ("bob", 0.3, 0.2), ("cyd", 0.5, 0.1), ("dee", 0.3, 0.7)):
+        for pair in sorted(world.prompt, key=lambda one: (*world.checkpoints(one), world.prompt[one])):
+            if draw.random() < gaps:
+                continue
+            seen = world.labels["overall_score", pair]
+            said = draw.choice([0.0, 0.5, 1.0]) if draw.random() < slips else seen
+            votes[rater][pair] = said
+            sides = pair if draw.random() < 0.5 else pair[::-1]
+            rows.append(
+                row_of(world, sides, rater, said if sides == pair else 1 - said, shown_first=draw.choice(["left", "right"]))
+            )
+    return rows, votes
+
+
+def row_of(world: World, sides: Pair, rater: str, vote: float, **more: str) -> dict:
+    """A row that names its samples by prompt, checkpoint and seed."""
+    a, b = (world.samples[one] for one in sides)
+    return {
+        "prompt": a["prompt"], "rater": rater, "choice": WORDS[vote], "sample_id_a": None, "sample_id_b": None,
+        "checkpoint_a": a["checkpoint"], "seed_a": a["seed"], "checkpoint_b": b["checkpoint"], "seed_b": b["seed"], **more,
+    }  # fmt: skip
 
 
 def accuracy(x: list[float], y: list[float]) -> float:
