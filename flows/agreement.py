@@ -18,7 +18,7 @@ from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
 from schemas.metrics import dimension_names
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
-from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
@@ -28,7 +28,6 @@ from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, rating_files, read_ratings
 from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
-from tasks.lake.pictures import with_picture_path
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
 from tasks.publish.exports import to_csv
@@ -93,14 +92,13 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     lake, ids = context.lake, context.ids
     both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
     chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
-    parts = [
-        with_picture_path(path, ("sample_id", "source_key", "prompt"))
-        for path in lake.parts_without_pictures(SAMPLES, ids.dataset_id)
-    ]
+    samples = rated_samples(context.dataset, context.benchmark)
+    told = (name for name in ("image", "place") if samples[name].drop_nulls().is_unique().all())
+    path = next(told, "source_key")  # or two pictures could not be told apart
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
-    sheet = order.join(pl.concat(parts).unique("sample_id", keep="first"), on="sample_id", how="left", maintain_order="left")
+    sheet = order.join(samples, on="sample_id", how="left", maintain_order="left")
     name = _names(context)[f"{chosen.rubric_id}.{chosen.dimension}"]
-    filled_in = {"image": pl.coalesce("image", "source_key"), "dimension": pl.lit(name)}
+    filled_in = {"image": pl.coalesce(path, "source_key"), "dimension": pl.lit(name)}
     sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
     try:
         with target.open("xb") as file:
@@ -164,7 +162,7 @@ def _check_judge(run: RunContext, judge: str) -> None:
 @stage_task("take ratings")
 def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
-    rated = rated_samples(context.dataset)
+    rated = rated_samples(context.dataset, context.benchmark)
     return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated, _names(context))
 
 
@@ -178,7 +176,7 @@ def _names(context: StageContext) -> dict[str, str]:
 def take_votes(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `votes` table: every vote with the two samples that are meant."""
     asked = read_votes(list(paths), context.benchmark.ratings.votes, headline_of_pairs(context.rubrics))
-    samples = rated_samples(context.dataset)
+    samples = rated_samples(context.dataset, context.benchmark)
     return match_votes(asked, samples, units_of(context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.rubrics))
 
 

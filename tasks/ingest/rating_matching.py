@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 import polars as pl
 
 from schemas.benchmark.exam import EXAM
+from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
 from schemas.statuses.people import RatingStatus
 from schemas.statuses.rows import SampleStatus
@@ -16,19 +18,40 @@ from schemas.tables.table import conform
 from tasks.ingest.paths import quote
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, RatingCell
 from tasks.ingest.ratings_left_out import check_named, settle_repeats
+from tasks.ingest.sources import ResolvedSource, expand
 from tasks.lake.pictures import StoredDataset, with_picture_path
 
 N_EXAMPLES = 3
 _SHOWN_CHARACTERS = 80
-_READ = ("sample_id", "item_id", "source_key", "model", "checkpoint", "seed", "prompt", "status")
+_READ = ("sample_id", "item_id", "source", "source_key", "model", "checkpoint", "seed", "prompt", "status")
 
 
-def rated_samples(dataset: StoredDataset) -> pl.DataFrame:
-    """What ratings can know a sample by. A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin."""
+def rated_samples(dataset: StoredDataset, benchmark: Benchmark) -> pl.DataFrame:
+    """What ratings can know a sample by; `place` is its picture's path from the folder of the benchmark file.
+
+    A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin.
+    """
     paths = dataset.lake.parts_without_pictures(SAMPLES, dataset.id)
     samples = pl.concat(with_picture_path(path, _READ) for path in paths)
     samples = samples.filter(pl.col("model") != EXAM)
-    return samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value])).drop("status")
+    samples = samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value]))
+    return _with_place(samples.drop("status"), expand(benchmark), benchmark.folder)
+
+
+def _with_place(samples: pl.DataFrame, sources: Iterable[ResolvedSource], folder: Path) -> pl.DataFrame:
+    """The path in the source is one for each folder that a `{checkpoint}` stands for; this one opens the picture."""
+    roots = pl.DataFrame(
+        [
+            (one.name, one.key(""), str(one.root.relative_to(folder) if one.root.is_relative_to(folder) else one.root))
+            for one in sources
+        ],
+        schema={"source": pl.String, "prefix": pl.String, "root": pl.String}, orient="row",
+    )  # fmt: skip
+    found = samples.select("sample_id", "source", "source_key", "image").join(roots, on="source")
+    found = found.filter(pl.col("source_key").str.starts_with(pl.col("prefix"))).sort(pl.col("prefix").str.len_bytes())
+    path = pl.concat_str("root", "image", separator="/").str.strip_prefix("./")
+    places = found.group_by("sample_id", maintain_order=True).agg(place=path.last())
+    return samples.join(places, on="sample_id", how="left", maintain_order="left")
 
 
 def match_ratings(
@@ -163,9 +186,12 @@ def _known(texts: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _of_picture(mine: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
-    """By the sample's key or its picture's path; else by the picture's file, where one of both paths is the end of the other."""
+    """By the sample's key or its picture's path; else by the picture's file, where one of both paths is the end of the other.
+
+    Of paths that end alike the one that has most of what the row says is meant.
+    """
     mine = mine.with_columns(pl.col("identifier").str.replace_all("\\", "/", literal=True).str.replace(r"^(\./)+", ""))
-    by_path = _known(texts, "image")
+    by_path = pl.concat([_known(texts, "image"), _known(texts, "place")])
     exact = mine.join(pl.concat([_known(texts, "source_key"), by_path]), on="identifier").unique(["row", "sample_id"])
     file = pl.col("identifier").str.split("/").list.last().alias("file")
     said, path = (pl.concat_str(pl.lit("/"), name) for name in ("identifier", "path"))
@@ -175,6 +201,8 @@ def _of_picture(mine: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
         .join(by_path.with_columns(file).rename({"identifier": "path"}), on="file")
     )
     ends = ends.filter(said.str.ends_with(path) | path.str.ends_with(said))
+    shared = pl.min_horizontal(said.str.len_bytes(), path.str.len_bytes())
+    ends = ends.filter(shared == shared.max().over("row")).unique(["row", "sample_id"], maintain_order=True)
     return pl.concat([exact, ends.select(exact.columns)])
 
 

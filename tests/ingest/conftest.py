@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from tasks.ingest.readers import read
 from tasks.ingest.samples import IngestResult
 from tasks.ingest.sources import expand
 from tasks.lake.reading import Lake
+from tests.ingest.rated_tables import taken
 from tests.support.ingesting import ingest
 
 # Read once, when `datasets` is imported: no test may look for a hub.
@@ -81,3 +83,9 @@ def ingest_rows(benchmark_of: Callable[..., Benchmark], lake: Lake) -> Callable[
         return result, lake.scan(SAMPLES, result.dataset_id).drop("image").collect()
 
     return run
+
+
+@pytest.fixture
+def take(tmp_path: Path) -> Callable[..., pl.DataFrame]:
+    """take(rows, file name, **[ratings]): the `ratings` table of rated_tables.py's samples."""
+    return partial(taken, tmp_path)
