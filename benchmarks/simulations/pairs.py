@@ -114,7 +114,7 @@ def _verdicts(category, prompt, one, other, first, second) -> pl.DataFrame:
         "prompt_id": pl.Series(names["p"])[prompt],
         "category": pl.Series(names["c"])[prompt], "model_a": "m", "checkpoint_a": checkpoints[one], "model_b": "m",
         "checkpoint_b": checkpoints[other], "first": first, "second": second, "prompt": prompt,
-    }).with_columns(pl.col("first", "second").fill_nan(None))  # fmt: skip
+    }).with_columns(pl.col("first", "second").fill_nan(None), sample_a=pl.row_index(), sample_b=pl.row_index())  # fmt: skip
     is_split = pl.col("first") != pl.col("second")
     words = pl.col("first").replace_strict({1.0: "win_a", 0.5: "tie", 0.0: "win_b"}, default=None, return_dtype=pl.String)
     unread = pl.col("first").is_null() | pl.col("second").is_null()

@@ -102,12 +102,14 @@ class RatedState(StrEnum):
 
     RATED = "rated"  # wins and losses lead from it to every other rated one, and back
     NOT_RATED = "not_rated"  # no finite rating exists; the reason says why
+    BLOCKED = "blocked"  # none follows from the pairs that may count: with some opponents coverage is under the floor
 
 
 class RatingReason(StrEnum):
     """Why pairs give a checkpoint no rating."""
 
     NOT_JUDGED = "not_judged"  # none of its pairs has a verdict
+    UNJUDGED = "unjudged"  # blocked: too few pairs have a verdict in both orders
     ISLAND = "island"  # no chain of judged pairs leads from it to the rated ones
     WON_ALL = "won_all"  # it, or the group it is in, lost and tied nothing against the rated ones: stronger than any number
     LOST_ALL = "lost_all"  # it, or the group it is in, won and tied nothing against the rated ones

@@ -25,7 +25,8 @@ CATEGORY = text(
     "The category; `__macro__` (categories weigh the same) and `__micro__` (all pairs of pictures weigh the same) for totals.",
 )
 N_PROMPTS = count("n_prompts", "Prompts with a judged pair: the units of the interval.")
-N_PAIRS = count("n_pairs", "Pairs of pictures the row should hold; one asked in both orders is one.")
+N_PAIRS = count("n_pairs", "Pairs of pictures the row should hold; one asked in both orders, or repeatedly, is one.")
+COVERAGE = _share("coverage", "Verdicts that came / those asked for: judged pairs / n_pairs where nothing is asked repeatedly.")
 
 # --- preferences ------------------------------------------------------------------------------------------------
 PREFERENCES = (
@@ -48,13 +49,15 @@ PREFERENCES = (
     _share("order_bound_high", "bound_high if moreover a won each of them."),
     c.TEST, number("p", "Two-sided p of a win rate of one half.", low=0, high=1), c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT,
     c.FAMILY, c.N_FAMILY, c.IS_PRIMARY, N_PROMPTS, N_PAIRS,
-    count("n_win", "Pairs a wins in both orders."), count("n_tie", "Pairs that are a tie in both orders."),
-    count("n_loss", "Pairs b wins in both orders."),
-    count("n_order_dependent", "Pairs whose two orders disagree."),
-    count("n_unjudged", "Pairs with no readable verdict in at least one order."),
-    _share("coverage", "Judged pairs / n_pairs."), f.COVERAGE_FLOOR,
+    count("n_win", "Pairs a wins in both orders; asked repeatedly, on average."),
+    count("n_tie", "Pairs that are a tie in both orders; asked repeatedly, on average."),
+    count("n_loss", "Pairs b wins in both orders; asked repeatedly, on average."),
+    count("n_order_dependent", "Pairs whose two orders disagree; asked repeatedly, those that are even and disagree once."),
+    count("n_unjudged", "Pairs with no readable verdict in at least one order; asked repeatedly, of every repeat."),
+    COVERAGE, f.COVERAGE_FLOOR,
     _flag("is_stopped_early", "Fewer prompts than planned were asked: p and interval hold however often one looked."),
     f.CELL_STATUS, f.REASON,
+    count("n_verdicts_asked", "Verdicts asked for, each repeat of a pair one."), count("n_verdicts", "Verdicts that came."),
 )  # fmt: skip
 PREFERENCES_KEY = ("rubric_id", "dimension", "judge_model", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
 
@@ -73,6 +76,10 @@ PREFERENCE_RATINGS = (
     N_PROMPTS, count("n_pairs", "Its judged pairs of pictures."), count("n_opponents", "Checkpoints it was judged against."),
     count("n_win", "Pairs it wins in both orders."),
     count("n_tie", "Pairs that are a tie, or whose orders disagree."), count("n_loss", "Pairs it loses in both orders."),
+    count("n_pairs_asked", "Pairs of pictures it should be judged on."),
+    replace(COVERAGE, about="Verdicts that came / those asked for, over all its pairs."), f.COVERAGE_FLOOR,
+    count("n_opponents_blocked", "Opponents with whom its pairs are under the floor: no part of the rating, nor of the rank."),
+    count("n_pairs_rated", "Judged pairs that its rating is made of; null without one.", null=True),
 )  # fmt: skip
 PREFERENCE_RATINGS_KEY = ("rubric_id", "dimension", "judge_model", "model", "checkpoint")
 
@@ -88,7 +95,7 @@ POSITION_BIAS = (
     _share("ties", "Share of single verdicts that are a tie."),
     f.CI_LEVEL, f.CI_METHOD, count("n_prompts", "Prompts with a pair that has both verdicts."), N_PAIRS,
     count("n_both_orders", "Pairs with a readable verdict in both orders: what the shares are taken over."),
-    f.CELL_STATUS, f.REASON,
+    f.CELL_STATUS, f.REASON, COVERAGE, f.COVERAGE_FLOOR,
 )  # fmt: skip
 POSITION_BIAS_KEY = ("rubric_id", "dimension", "judge_model", "category")
 

@@ -42,13 +42,14 @@ def next_comparisons(
     plan: Plan,
     n_family: int | None = None,
     min_paired_prompts: int = 5,
+    min_coverage: float = 0.0,
 ) -> list[Watch]:
     """What is known of each target, in their order, from the verdicts of one rubric, judge and dimension so far.
 
     Take prompts in one seeded order, ask the targets with the highest `value` about the next batch, stop a target that is
     decided, and come back as often as you like: at 5 % for all `n_family` comparisons (default: the targets) at once no equal
-    pair is called different. `n_family` is how many the published table will hold; with fewer than `min_paired_prompts` (the
-    benchmark file's) in a category nothing is decided.
+    pair is called different. `n_family` is how many the published table will hold; with fewer than `min_paired_prompts` in a
+    category, or under `min_coverage` (both the benchmark file's), nothing is decided, as nothing would be published.
     """
     pairs = pairs_of(verdicts, None)
     parts = by_prompt(pairs.frame, "meeting", "category")
@@ -61,7 +62,7 @@ def next_comparisons(
         number = places.get(frozenset(pair), -1)
         is_turned = number >= 0 and pairs.meetings[number].a != pair[0]
         cell = cells.get(number, {}).get(Total.MACRO.value)
-        is_enough = cell is not None and cell.fewest >= min_paired_prompts
+        is_enough = cell is not None and cell.fewest >= min_paired_prompts and cell.coverage >= min_coverage
         found.append(_watch(pair, cell, evidence.get(number), alpha if is_enough else 0.0, is_turned=is_turned))
     return found
 

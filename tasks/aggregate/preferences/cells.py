@@ -13,6 +13,7 @@ from tasks.aggregate.intervals import ClusteredMean, Floats, clustered_mean, int
 from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, over_categories, slices
 
 _SUMS = ("low", "high", "order_low", "order_high")
+_NUMBERS = ("n", "n_pairs", "n_agreed", "n_asked", "n_said")
 _SAME = 1e-12
 
 
@@ -20,8 +21,9 @@ _SAME = 1e-12
 class Cell:
     """What is known of a pair of checkpoints in one category or total; shares are None where no pair was judged.
 
-    `bounds` are low, high, order_low and order_high of the win rate; `fewest` the prompts of its smallest category; `n_signed`
-    the prompts of categories off one half, None where these are on both sides of it.
+    `bounds` are low, high, order_low and order_high of the win rate; `n_asked` the verdicts asked for, `n_said` those that came;
+    `fewest` the prompts of its smallest category; `n_signed` those of categories off one half, None where these are on both
+    sides of it.
     """
 
     mean: ClusteredMean | None
@@ -29,9 +31,16 @@ class Cell:
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     n_pairs: int
-    n_judged: int
+    n_asked: int
+    n_said: int
+    n_prompts: int
     fewest: int
     n_signed: int | None
+
+    @property
+    def coverage(self) -> float:
+        """The share of the verdicts that came."""
+        return self.n_said / self.n_asked
 
 
 def cells_of(parts: pl.DataFrame, categories: Sequence[str], expected: Sequence[str]) -> dict[int, dict[str, Cell | None]]:
@@ -53,16 +62,15 @@ def cells_of(parts: pl.DataFrame, categories: Sequence[str], expected: Sequence[
 
 
 def _cells(frame: pl.DataFrame, *by: str) -> Iterator[tuple[tuple[int, ...], Cell]]:
-    columns = {name: frame[name].to_numpy() for name in ("value", "agreed", "n", "n_pairs", *_SUMS, *COUNTS)}
+    columns = {name: frame[name].to_numpy() for name in ("value", "agreed", *_NUMBERS, *_SUMS, *COUNTS)}
     for key, start, end in slices(frame, *by):
         yield key, _cell({name: column[start:end] for name, column in columns.items()})
 
 
 def _cell(columns: Mapping[str, Floats]) -> Cell:
     judged = columns["n"] > 0
-    n_prompts, n_judged, n_pairs = int(judged.sum()), int(columns["n"].sum()), int(columns["n_pairs"].sum())
+    n_prompts, n_pairs, n_agreed = int(judged.sum()), int(columns["n_pairs"].sum()), int(columns["n_agreed"].sum())
     counts = tuple(int(columns[name].sum()) for name in COUNTS)
-    n_agreed = sum(counts[:3])
     mean = (
         clustered_mean(columns["value"][judged], columns["n"][judged].astype(np.int64), np.zeros(n_prompts))
         if n_prompts
@@ -70,8 +78,8 @@ def _cell(columns: Mapping[str, Floats]) -> Cell:
     )
     return Cell(
         mean, float(columns["agreed"].sum()) / n_agreed if n_agreed else None,
-        tuple(float(columns[name].sum()) / n_pairs for name in _SUMS), counts, n_pairs, n_judged, n_prompts,
-        _n_signed([mean] if mean else []),
+        tuple(float(columns[name].sum()) / n_pairs for name in _SUMS), counts, n_pairs,
+        int(columns["n_asked"].sum()), int(columns["n_said"].sum()), n_prompts, n_prompts, _n_signed([mean] if mean else []),
     )  # fmt: skip
 
 
@@ -82,7 +90,7 @@ def _macro(strata: Sequence[Cell], whole: Cell) -> Cell:
     return Cell(
         mean_of_means(means) if len(means) == n else None, math.fsum(agreed) / n if len(agreed) == n else None,
         tuple(math.fsum(one.bounds[end] for one in strata) / n for end in range(len(_SUMS))), whole.counts, whole.n_pairs,
-        whole.n_judged, min(one.fewest for one in strata), _n_signed(means),
+        whole.n_asked, whole.n_said, sum(one.n_prompts for one in strata), min(one.fewest for one in strata), _n_signed(means),
     )  # fmt: skip
 
 

@@ -7,56 +7,50 @@ import polars as pl
 
 from schemas.statuses.cells import CellReason, CellStatus, PairReason, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Floats, clustered_mean, interval, mean_of_means
-from tasks.aggregate.preferences.prompts import MIDDLE, slices
+from tasks.aggregate.preferences.prompts import SHARES, slices
 from tasks.aggregate.preferences.win_rates import CI_METHOD
 
 Row = dict[str, object]
 Means = Mapping[str, ClusteredMean]
-Part = tuple[Row, Means]
+Part = tuple[Mapping[str, float], Means]
 _WITH_INTERVAL = ("first_wins", "order_dependent")
-_SHARES = (*_WITH_INTERVAL, "always_first", "always_second", "ties")
 
 
-def bias_rows(pairs: pl.DataFrame, categories: Sequence[str], expected: Sequence[str]) -> Iterator[Row]:
+def bias_rows(pairs: pl.DataFrame, categories: Sequence[str], expected: Sequence[str], floor: float) -> Iterator[Row]:
     """A row for each category and both totals, from the pairs of one judge.
 
-    Pairs with both verdicts alone: each shows either checkpoint first once, so that quality falls out and 0.5 is no bias.
+    Pairs with both verdicts alone: each shows either checkpoint first once, so that quality falls out and 0.5 is no bias. Under
+    the coverage floor there are no shares, as there is no win rate.
     """
-    first, second = pl.col("first"), pl.col("second")
-    each = pairs.with_columns(
-        is_read=first.is_not_null() & second.is_not_null(), first_wins=(first + 1 - second) / 2,
-        order_dependent=(first != second).cast(pl.Float64), always_first=((first == 1) & (second == 0)).cast(pl.Float64),
-        always_second=((first == 0) & (second == 1)).cast(pl.Float64),
-        ties=((first == MIDDLE).cast(pl.Float64) + (second == MIDDLE).cast(pl.Float64)) / 2,
-    )  # fmt: skip
-    parts = {categories[number]: part for number, part in _counted(each)}
-    ((_, (total, means)),) = _counted(each.with_columns(category=pl.lit(0)))
+    parts = {categories[number]: part for number, part in _counted(pairs)}
+    ((_, (total, means)),) = _counted(pairs.with_columns(category=pl.lit(0)))
     found = [parts[name] for name in expected if name in parts]
-    yield _row(Total.MACRO.value, total, _mean(found, len(expected)))
-    yield _row(Total.MICRO.value, total, means)
+    yield _row(Total.MACRO.value, total, _mean(found, len(expected)), floor)
+    yield _row(Total.MICRO.value, total, means, floor)
     if list(expected) != [Total.UNNAMED.value]:
         for name, part in parts.items():
-            yield _row(name, *part)
+            yield _row(name, *part, floor)
 
 
 def _mean(parts: Sequence[Part], n_expected: int) -> Means:
     """The unweighted mean of the categories; nothing where one of them is missing."""
-    each = {name: [mean for _, means in parts if (mean := means.get(name))] for name in _SHARES}
+    each = {name: [mean for _, means in parts if (mean := means.get(name))] for name in SHARES}
     return {name: mean_of_means(means) for name, means in each.items() if len(means) == n_expected}
 
 
-def _counted(each: pl.DataFrame) -> Iterator[tuple[int, Part]]:
+def _counted(pairs: pl.DataFrame) -> Iterator[tuple[int, Part]]:
     """By category: numbers of pairs, and the share of each kind."""
-    read = pl.col("is_read")
+    read, counts = pl.col("value").is_not_null(), ("n_asked", "n_said")
     sums = (
-        each.group_by("category", "prompt")
-        .agg(pl.len().alias("n_pairs"), read.sum().alias("n"), *(pl.col(name).filter(read).sum() for name in _SHARES))
+        pairs.group_by("category", "prompt")
+        .agg(pl.len().alias("n_pairs"), read.sum().alias("n"), pl.col(*counts, *SHARES).sum())
         .sort("category", "prompt")
     )
-    columns = {name: sums[name].to_numpy() for name in ("n_pairs", "n", *_SHARES)}
+    columns = {name: sums[name].to_numpy() for name in ("n_pairs", "n", *counts, *SHARES)}
     for (number,), start, end in slices(sums, "category"):
         mine = {column: values[start:end] for column, values in columns.items()}
-        yield number, ({"n_pairs": int(mine["n_pairs"].sum()), "n_both_orders": int(mine["n"].sum())}, _means(mine))
+        n_asked, n_said, n_pairs, n_read = (int(mine[name].sum()) for name in (*counts, "n_pairs", "n"))
+        yield number, ({"n_pairs": n_pairs, "n_both_orders": n_read, "coverage": n_said / n_asked}, _means(mine))
 
 
 def _means(columns: Mapping[str, Floats]) -> Means:
@@ -64,15 +58,18 @@ def _means(columns: Mapping[str, Floats]) -> Means:
     if not there.any():
         return {}
     n_read, still = columns["n"][there].astype(np.int64), np.zeros(int(there.sum()))
-    return {name: clustered_mean(columns[name][there], n_read, still) for name in _SHARES}
+    return {name: clustered_mean(columns[name][there], n_read, still) for name in SHARES}
 
 
-def _row(category: str, counts: Row, means: Means) -> Row:
-    row: Row = {"category": category, "ci_level": LEVEL, "n_prompts": 0} | counts
+def _row(category: str, counts: Mapping[str, float], means: Means, floor: float) -> Row:
+    row: Row = {"category": category, "ci_level": LEVEL, "n_prompts": 0, **counts}
     if not means:
         missing = CellReason.CATEGORY_MISSING if counts["n_both_orders"] else PairReason.UNJUDGED
         return row | {"status": CellStatus.NULL.value, "reason": missing.value}
-    row |= {name: mean.mean for name, mean in means.items()} | {"n_prompts": means["ties"].n_prompts}
+    row["n_prompts"] = means["ties"].n_prompts
+    if counts["coverage"] < floor:
+        return row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
+    row |= {name: mean.mean for name, mean in means.items()}
     reasons = set()
     for name in _WITH_INTERVAL:
         found = interval(means[name], 0.0, 1.0)

@@ -4,79 +4,118 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import RatedState, RatingReason
 from tasks.aggregate.comparisons.families import Family
-from tasks.aggregate.intervals import LEVEL, Floats, rounded, t_quantile
+from tasks.aggregate.intervals import LEVEL, Counts, Floats, rounded, t_quantile
+from tasks.aggregate.preferences.connected import Flags, rateable, ties_are_estimable
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
-from tasks.aggregate.preferences.prompts import Checkpoint, Meeting
+from tasks.aggregate.preferences.prompts import PARTS, Checkpoint, Meeting
 
 Row = dict[str, object]
 POINTS = 400 / float(np.log(10))
 """Points of one unit of log-odds: 400 points are odds of 10 to 1."""
 
+_COUNTED = ("n", "n_pairs", "n_asked", "n_said", "n_win", "n_tie", "n_loss", "n_order_dependent")
 MEAN_ANCHOR = "__mean__"
 CI_METHOD = "sandwich_t_prompts"
 _STILL = 1e-6  # of log-odds: the root of what rounding leaves of a variance that is 0
 
 
-def rated(parts: pl.DataFrame, meetings: Sequence[Meeting], baseline: str | None) -> tuple[list[Row], list[Row]]:
+def rated(parts: pl.DataFrame, meetings: Sequence[Meeting], baseline: str | None, floor: float) -> tuple[list[Row], list[Row]]:
     """Ratings from sums by meeting, category and prompt, of one judge or all; and every two of them, not corrected yet.
 
-    A pair whose orders disagree counts as a tie; each category weighs the same. Points are those above the baseline where it is
-    rated, else above the mean of the rated.
+    Pairs of two checkpoints that are under the coverage floor are left out, as they give no win rate either. A pair whose orders
+    disagree counts as a tie; each category weighs the same. Points are those above the baseline where it is rated, else above
+    the mean of the rated.
     """
-    names, rows, tallied = _tallied(parts, meetings)
-    anchor = next((place for place, one in enumerate(names) if "/".join(one) == baseline), None)
+    met = parts["meeting"].unique().sort().to_numpy()
+    names = sorted({end for one in met for end in (meetings[one].a, meetings[one].b)})
+    places = {one: k for k, one in enumerate(names)}
+    ends = np.array([(places.get(one.a, -1), places.get(one.b, -1)) for one in meetings], dtype=np.int64).reshape(-1, 2)
+    is_under = _under(parts, floor, len(meetings))
+    rows = _counted(parts, names, ends, is_under)
+    tallied, n_judged = _tallied(parts.filter(pl.Series(~is_under[parts["meeting"].to_numpy()])), ends)
+    anchor = next((k for k, one in enumerate(names) if "/".join(one) == baseline), None)
     n = len(names)
     wins, ties = _crossed(tallied, n, tallied.win, tallied.loss), _crossed(tallied, n, tallied.tie, tallied.tie)
     reasons = rateable(wins + ties / 2, wins + wins.T + ties > 0, anchor)
     core = np.array([reason is None for reason in reasons])
-    for row, reason in zip(rows, reasons, strict=True):
-        state = RatedState.RATED if reason is None else RatedState.NOT_RATED
-        row |= {"state": state.value, "reason": None if reason is None else reason.value}
+    kept = core[tallied.one] & core[tallied.other]
+    both = np.concatenate([tallied.one, tallied.other])
+    n_counted, n_rated = (np.bincount(both, np.tile(n_judged * which, 2), n) for which in (np.ones_like(kept), kept))
+    for place, reason in enumerate(reasons):
+        rows[place] |= _state(reason, int(n_rated[place]), is_held_back=rows[place]["n_pairs"] != n_counted[place])
     if not core.any():
         return rows, []
-    kept = core[tallied.one] & core[tallied.other]
     has_ties = ties_are_estimable(wins[np.ix_(core, core)] > 0, float(tallied.tie[kept].sum()))
     fit = fitted(tallied.among(kept), has_ties=has_ties)
     placed = [row for row, is_in in zip(rows, core, strict=True) if is_in]
     held = int(core[:anchor].sum()) if anchor is not None and core[anchor] else None
     _add_ratings(placed, fit, held)
-    return rows, list(_compared(placed, fit))
+    return rows, list(_compared(placed, fit, _unsaid(met, ends, is_under, n)[np.ix_(core, core)]))
 
 
-def _tallied(parts: pl.DataFrame, meetings: Sequence[Meeting]) -> tuple[list[Checkpoint], list[Row], Tallied]:
-    """Every checkpoint of the parts in the order of its name, its row's counts, and the judged ones' sums on each prompt."""
-    met = [meetings[number] for number in parts["meeting"].unique().sort()]
-    names = sorted({end for one in met for end in (one.a, one.b)})
-    judged = parts.filter(pl.col("n") > 0)
-    place = {one: number for number, one in enumerate(names)}
-    ends = np.array([(place.get(one.a, -1), place.get(one.b, -1)) for one in meetings], dtype=np.int64).reshape(-1, 2)
-    one, other = ends[judged["meeting"].to_numpy()].T
-    counts = {name: judged[name].to_numpy() for name in ("n", "n_win", "n_loss", "n_tie", "n_order_dependent", "prompt")}
-    ties, weights = counts["n_tie"] + counts["n_order_dependent"], _category_weights(judged)
-    tallied = Tallied(one, other, counts["prompt"], weights * counts["n_win"], weights * ties, weights * counts["n_loss"])
+def _under(parts: pl.DataFrame, floor: float, n_meetings: int) -> Flags:
+    """Whether each meeting has too few verdicts for a figure; shape (meetings,)."""
+    asked, said = (np.bincount(parts["meeting"], parts[name], n_meetings) for name in ("n_asked", "n_said"))
+    return np.asarray((said == 0) | (said / np.maximum(asked, 1) < floor))
 
-    n, both = len(names), np.concatenate([one, other])
-    columns = {
+
+def _unsaid(met: Counts, ends: Counts, is_under: Flags, n: int) -> Flags:
+    """Whether every two met and are under the floor: of these no rank says which is better; shape (n, n)."""
+    one, other = ends[met[is_under[met]]].T
+    found = np.zeros((n, n), dtype=np.bool_)
+    found[one, other] = found[other, one] = True
+    return found
+
+
+def _state(reason: RatingReason | None, n_pairs: int, *, is_held_back: bool) -> Row:
+    """Rated, or why not: where verdicts were left out, that is why, since with them it might have had a place."""
+    if reason is None:
+        return {"state": RatedState.RATED.value, "n_pairs_rated": n_pairs}
+    if is_held_back:
+        return {"state": RatedState.BLOCKED.value, "reason": RatingReason.UNJUDGED.value}
+    return {"state": RatedState.NOT_RATED.value, "reason": reason.value}
+
+
+def _counted(parts: pl.DataFrame, names: Sequence[Checkpoint], ends: Counts, is_under: Flags) -> list[Row]:
+    """Every checkpoint's row with the counts of all its pairs, those under the floor among them."""
+    n, columns = len(names), {name: parts[name].to_numpy() for name in (*_COUNTED, "prompt")}
+    one, other = ends[parts["meeting"].to_numpy()].T
+    ties = columns["n_tie"] + columns["n_order_dependent"]
+    found = {
         name: np.bincount(one, forth, n) + np.bincount(other, back, n)
         for name, forth, back in (
-            ("n_pairs", counts["n"], counts["n"]), ("n_win", counts["n_win"], counts["n_loss"]), ("n_tie", ties, ties),
-            ("n_loss", counts["n_loss"], counts["n_win"]),
+            ("n_pairs", columns["n"], columns["n"]), ("n_win", columns["n_win"], columns["n_loss"]), ("n_tie", ties, ties),
+            ("n_loss", columns["n_loss"], columns["n_win"]), ("n_pairs_asked", columns["n_pairs"], columns["n_pairs"]),
+            ("n_said", columns["n_said"], columns["n_said"]), ("n_asked", columns["n_asked"], columns["n_asked"]),
         )
-    } | {
-        name: np.bincount(np.unique(both * (values.max(initial=0) + 1) + values) // (values.max(initial=0) + 1), minlength=n)
-        for name, values in (("n_opponents", np.concatenate([other, one])), ("n_prompts", np.tile(counts["prompt"], 2)))
     }  # fmt: skip
-    rows: list[Row] = [
-        {"model": model, "checkpoint": checkpoint, "ci_level": LEVEL} | {name: int(found[k]) for name, found in columns.items()}
+    judged, both = np.tile(columns["n"] > 0, 2), np.concatenate([one, other])
+    under = np.tile(is_under[parts["meeting"].to_numpy()], 2)
+    for name, values, which in (
+        ("n_opponents", np.concatenate([other, one]), judged), ("n_prompts", np.tile(columns["prompt"], 2), judged),
+        ("n_opponents_blocked", np.concatenate([other, one]), under),
+    ):  # fmt: skip
+        width = values.max(initial=0) + 1
+        found[name] = np.bincount(np.unique(both[which] * width + values[which]) // width, minlength=n)
+    coverage = found.pop("n_said") / found.pop("n_asked")
+    return [
+        {"model": model, "checkpoint": checkpoint, "ci_level": LEVEL, "coverage": float(coverage[k])}
+        | {name: int(counts[k]) for name, counts in found.items()}
         for k, (model, checkpoint) in enumerate(names)
     ]
-    return names, rows, tallied
+
+
+def _tallied(parts: pl.DataFrame, ends: Counts) -> tuple[Tallied, Counts]:
+    """The judged pairs' sums on each prompt, and how many pairs each row is made of."""
+    judged = parts.filter(pl.col("n") > 0)
+    one, other = ends[judged["meeting"].to_numpy()].T
+    won, tied, lost = (_category_weights(judged) * judged[name].to_numpy() for name in PARTS)
+    return Tallied(one, other, judged["prompt"].to_numpy(), won, tied, lost), judged["n"].to_numpy().astype(np.int64)
 
 
 def _category_weights(judged: pl.DataFrame) -> Floats:
@@ -120,13 +159,15 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
                 "ci_method": CI_METHOD}  # fmt: skip
 
 
-def _compared(rows: Sequence[Row], fit: Fit) -> Iterator[Row]:
-    """Every two ratings, as families.corrected() takes comparisons; none where nothing is known of their errors."""
+def _compared(rows: Sequence[Row], fit: Fit, is_unsaid: Flags) -> Iterator[Row]:
+    """Every two ratings of which something may be said, as families.corrected() takes comparisons; none without errors."""
     if fit.covariance is None:
         return
     diagonal, df = np.diag(fit.covariance), float(fit.n_prompts - 1)
     errors = np.sqrt(np.maximum(0.0, diagonal[:, None] + diagonal[None, :] - 2 * fit.covariance))
     for i, j in combinations(range(len(rows)), 2):
+        if is_unsaid[i, j]:
+            continue
         delta, se = float(fit.strengths[i] - fit.strengths[j]), float(errors[i, j])
         p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(df, -abs(delta) / se)))
         yield {
@@ -142,59 +183,3 @@ def _compared(rows: Sequence[Row], fit: Fit) -> Iterator[Row]:
 def _rounded(value: float) -> float:
     """To 9 digits after the point: the last ones differ between processors, published bytes may not."""
     return round(float(value), 9) + 0.0
-
-
-Flags = npt.NDArray[np.bool_]
-
-
-def rateable(points: Floats, judged: Flags, anchor: int | None) -> list[RatingReason | None]:
-    """For each checkpoint None where it has a finite strength beside the others that have one, else why it has none.
-
-    `points[i, j]` is what i has won against j, ties half; `judged` whether the two were judged at all; both (n, n). A maximum of
-    the likelihood exists among those from each of whom points lead to every other (Ford, Amer. Math. Monthly 64, 1957). Of
-    several such groups the one with the anchor is rated, if it has two members, else the largest (of equals the first).
-    """
-    n = len(points)
-    _, islands = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(judged), directed=False)
-    _, groups = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(points > 0), directed=True, connection="strong")
-    size = np.bincount(groups)[groups]
-    chosen = groups[int(np.argmax(size))] if anchor is None or size[anchor] < 2 else groups[anchor]
-    core: Flags = np.asarray(groups == chosen)
-    if core.sum() < 2:
-        return [RatingReason.SEPARATED if any_judged else RatingReason.NOT_JUDGED for any_judged in judged.sum(axis=1).tolist()]
-    home = islands[np.argmax(core)]
-    above, below = _reaching(points > 0, core), _reaching((points > 0).T, core)
-    return [
-        None if core[i] else _why(is_judged=bool(judged[i].any()), is_joined=bool(islands[i] == home),
-                                  is_above=bool(above[i]), is_below=bool(below[i]))
-        for i in range(n)
-    ]  # fmt: skip
-
-
-def _why(*, is_judged: bool, is_joined: bool, is_above: bool, is_below: bool) -> RatingReason:
-    if not is_judged:
-        return RatingReason.NOT_JUDGED
-    if not is_joined:
-        return RatingReason.ISLAND
-    if is_above:
-        return RatingReason.WON_ALL
-    return RatingReason.LOST_ALL if is_below else RatingReason.SEPARATED
-
-
-def _reaching(leads: Flags, core: Flags) -> Flags:
-    """From whom a chain of steps leads into the core."""
-    found = core.copy()
-    while True:
-        more = found | (leads & found).any(axis=1)
-        if (more == found).all():
-            return found
-        found = more
-
-
-def ties_are_estimable(wins: Flags, ties: float) -> bool:
-    """Whether ν has a finite estimate: someone tied, and wins (not ties) lead round in a circle.
-
-    Without a circle strengths could part so far that every tie is explained by a ν as large: no maximum exists.
-    """
-    _, groups = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(wins), directed=True, connection="strong")
-    return ties > 0 and bool((np.bincount(groups) > 1).any())

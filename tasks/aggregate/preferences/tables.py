@@ -32,7 +32,8 @@ def preference_tables(
 ) -> dict[Table, pl.DataFrame]:
     """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
 
-    `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, both orders joined (verdicts.py).
+    `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, and each repeat, both orders joined
+    (verdicts.py).
     `plans`, by rubric and judge, are given where pairs were asked until decided (adaptive.py): what is said then holds however
     often one looked, and `verdicts` has only what was asked.
     """
@@ -51,7 +52,7 @@ def preference_tables(
             check_not_stopped()
             mine = pairs.frame if judge == ALL_JUDGES else pairs.frame.filter(judge_model=judge)
             parts, by_judge = by_prompt(mine, "meeting", "category"), named | {"judge_model": judge}
-            rows, two = rated(parts, pairs.meetings, run.baseline)
+            rows, two = rated(parts, pairs.meetings, run.baseline, run.min_coverage)
             ratings += [by_judge | row for row in rows]
             rating_pairs += [by_judge | row for row in two]
             if judge == ALL_JUDGES:
@@ -60,7 +61,7 @@ def preference_tables(
             for meeting, cells in cells_of(parts, pairs.categories, expected).items():
                 found = win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
                 compared += [by_judge | row for row in found]
-            biases += [by_judge | row for row in bias_rows(mine, pairs.categories, expected)]
+            biases += [by_judge | row for row in bias_rows(mine, pairs.categories, expected, run.min_coverage)]
     compared, rating_pairs = (_in_families(rows, verdicts, run) for rows in (compared, rating_pairs))
     found_rows = {
         PREFERENCES: [_of_win_rate(row, run.benchmark) for row in corrected(compared, run.benchmark, run.statistics)],

@@ -13,6 +13,7 @@ from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, Meeting
 Row = dict[str, object]
 CI_METHOD = "wilson_t_clustered"
 CI_ANYTIME = "confidence_sequence"
+_NUMBERS = ("n_prompts", "n_pairs", "n_verdicts_asked", "n_verdicts")
 _BOUNDS = ("bound_low", "bound_high", "order_bound_low", "order_bound_high")
 
 
@@ -31,13 +32,15 @@ def win_rate_rows(
             continue
         row = meeting.named | {
             "category": category, "family": Family.PREFERENCES if category == Total.MACRO else Family.CATEGORIES,
-            "ci_level": LEVEL, "is_stopped_early": is_early, "n_prompts": 0, "n_pairs": 0,
+            "ci_level": LEVEL, "is_stopped_early": is_early, **dict.fromkeys(_NUMBERS, 0),
         } | dict.fromkeys(COUNTS, 0)  # fmt: skip
         if cell is None:
+            whole = cells[Total.MICRO]
+            row |= {} if whole is None else _counted(whole)
             yield row | {"status": CellStatus.NULL.value, "reason": CellReason.CATEGORY_MISSING.value}
             continue
-        row |= _counted(cell)
-        if cell.mean is None or cell.n_judged / cell.n_pairs < floor:
+        row |= _counted(cell) | dict(zip(_BOUNDS, cell.bounds, strict=True))
+        if cell.mean is None or cell.coverage < floor:
             yield row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
             continue
         row |= _estimated(cell, cell.mean)
@@ -52,14 +55,15 @@ def win_rate_rows(
 
 
 def _counted(cell: Cell) -> Row:
-    bounds, counts = dict(zip(_BOUNDS, cell.bounds, strict=True)), dict(zip(COUNTS, cell.counts, strict=True))
-    return {**bounds, **counts, "n_pairs": cell.n_pairs, "coverage": cell.n_judged / cell.n_pairs}
+    counts = dict(zip(COUNTS, cell.counts, strict=True))
+    return {
+        **counts, "n_prompts": cell.n_prompts, "n_pairs": cell.n_pairs, "n_verdicts_asked": cell.n_asked,
+        "n_verdicts": cell.n_said, "coverage": cell.coverage,
+    }  # fmt: skip
 
 
 def _estimated(cell: Cell, mean: ClusteredMean) -> Row:
-    return {
-        "win_rate": mean.mean, "win_rate_agreed": cell.agreed, "se": mean.se, "df": mean.df, "n_prompts": mean.n_prompts,
-    }  # fmt: skip
+    return {"win_rate": mean.mean, "win_rate_agreed": cell.agreed, "se": mean.se, "df": mean.df}
 
 
 def _tested(cell: Cell, mean: ClusteredMean, statistics: Statistics) -> Row:

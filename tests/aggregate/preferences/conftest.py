@@ -20,7 +20,7 @@ SCHEMA = {
     **dict.fromkeys(
         (
             "rubric_id", "rubric_version", "judge_model", "dimension", "prompt_id", "category",
-            "model_a", "checkpoint_a", "model_b", "checkpoint_b",
+            "model_a", "checkpoint_a", "model_b", "checkpoint_b", "sample_a", "sample_b",
         ),
         pl.String,
     ), "first": pl.Float64, "second": pl.Float64, "outcome": pl.String,
@@ -34,14 +34,17 @@ def outcome(first: float | None, second: float | None) -> str:
 
 
 def verdicts(rows: Iterable[tuple], judge: str = "eye") -> pl.DataFrame:
-    """Of rows (a, b, prompt, what both orders said[, category]); a and b are checkpoints of model m, or model/checkpoint."""
+    """Of rows (a, b, prompt, what both orders said[, category]); a and b are checkpoints of model m, or model/checkpoint.
+
+    Each row is a pair of pictures of its own; several words in it, such as "a ?", are its repeats.
+    """
     found = []
-    for a, b, prompt, said, *category in rows:
+    for number, (a, b, prompt, words, *category) in enumerate(rows):
         (model_a, checkpoint_a), (model_b, checkpoint_b) = (n.split("/") if "/" in n else ("m", n) for n in (a, b))
-        first, second = ORDERS[said]
         reported = category[0] if category else None
-        ends = model_a, checkpoint_a, model_b, checkpoint_b
-        found.append(("pairs", "1", judge, "better", str(prompt), reported, *ends, first, second, outcome(first, second)))
+        ends = model_a, checkpoint_a, model_b, checkpoint_b, f"{number} a", f"{number} b"
+        for first, second in (ORDERS[word] for word in words.split()):
+            found.append(("pairs", "1", judge, "better", str(prompt), reported, *ends, first, second, outcome(first, second)))
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
 
 
