@@ -12,6 +12,7 @@ from rich.text import Text
 
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, Good, LakePlace, PublicationId
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
+from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import ScoreStatus
 from tasks.lake.reading import open_lake
 from tasks.publish.exam import drop, fault_name, share
@@ -19,11 +20,11 @@ from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.explain.cells import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
 from tasks.publish.explain.cells import explain as explain_cell
 from tasks.publish.explain.exam import ExplainedExam, explain_exam, find_exam
-from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair, find_pair
+from tasks.publish.explain.pairs import ExplainedPair, ExplainedWinRate, explain_pair, find_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.preferences import counts, verdict, win_rate
 from tasks.publish.reading import Publication, chosen, find_cell, load_cells
-from tasks.publish.standings.wording import failures_of
+from tasks.publish.standings.wording import failures_of, percent
 
 
 def explain(
@@ -167,13 +168,13 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
     console.print(f"pair        {row['pair_id']}, judged by {escape(one_line(row['judge_model']))}")
     console.print(Text(one_line(f"published   {win_rate(row)} ({verdict(row) or row['status']}), won-tied-lost {counts(row)}")))
     again = "-" if explained.recomputed is None else f"{100 * explained.recomputed:.1f} %"
-    agrees = "agrees" if explained.is_reproduced else "[red]does not agree[/]"
-    console.print(f"taken again {again} from the {explained.n_pairs:,} pairs: {agrees}")
+    console.print(f"taken again {again} from the {explained.n_judged:,} of {explained.n_pairs:,} pairs that have a verdict: "
+                  + _agrees(explained))  # fmt: skip
     for name, value in explained.identities.items():
         console.print(name_of(f"{name:<16} {value}"))
     console.print()
     for pair in explained.pairs:
-        console.rule(name_of(f"{_OUTCOMES[pair.outcome.value]}: {pair.sample_a[:12]}, {pair.sample_b[:12]}"), align="left")
+        console.rule(name_of(f"{_told(pair)}: {pair.sample_a[:12]}, {pair.sample_b[:12]}"), align="left")
         for judgement in pair.orders:
             first = "a" if judgement.sample_id == pair.sample_a else "b"
             said = "no score" if judgement.score is None else {1.0: "the first wins", 0.0: "the second wins"}.get(judgement.score)
@@ -182,6 +183,29 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
     n_left = explained.n_pairs - len(explained.pairs)
     if n_left:
         console.print(f"{n_left:,} more pairs; --limit 0 shows all, --json gives them to a program")
+
+
+def _agrees(explained: ExplainedWinRate) -> str:
+    """What the share taken again says of the published one; where none is published, why."""
+    row = explained.row
+    if not explained.is_reproduced:
+        return "[red]does not agree[/]"
+    if row["win_rate"] is not None:
+        return "agrees"
+    if row["status"] != CellStatus.BLOCKED:
+        return f"not published ({verdict(row)}); the counts agree"
+    under = f"{percent(row['coverage'])} of the verdicts came, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
+    return f"not published, {under}; the counts agree"
+
+
+def _told(pair: ExplainedPair) -> str:
+    """What a pair says; of one asked repeatedly, the mean of its repeats."""
+    n_repeats = len(pair.orders) // 2
+    if n_repeats < 2 or pair.value is None:
+        return _OUTCOMES[pair.outcome.value]
+    return (
+        f"{_OUTCOMES[pair.outcome.value].removesuffix(' in both orders')}, worth {pair.value:.2f} to a on average of its repeats"
+    )
 
 
 def _show_exam(explained: ExplainedExam, *, as_json: bool) -> None:

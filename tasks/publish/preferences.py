@@ -16,7 +16,7 @@ from schemas.metrics import is_headline
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
-from tasks.publish.standings.wording import DASH, best_first, made_by
+from tasks.publish.standings.wording import DASH, best_first, counted, made_by
 
 Row = Mapping[str, Any]
 _VERDICTS = {
@@ -116,19 +116,22 @@ def verdict(row: Row) -> str:
 
 
 def counts(row: Row) -> str:
-    """Wins, ties and losses, and beside them the pairs whose orders disagree and those without a verdict, where there are any."""
+    """Wins, ties and losses, and beside them the pairs whose orders disagree, those without a verdict, repeats without one."""
     told = f"{row['n_win']}–{row['n_tie']}–{row['n_loss']}"
     for name, word in (("n_order_dependent", "by order alone"), ("n_unjudged", "without a verdict")):
         told += f", {row[name]} {word}" if row[name] else ""
-    return told
+    n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
+    return told + (f" ({n_said:,} of {n_asked:,} verdicts came)" if n_asked != n_said and n_asked != row["n_pairs"] else "")
 
 
 def rating(row: Row) -> str:
-    """Points with their interval; why there are none."""
+    """Points with their interval, and how many opponents they say nothing of; why there are none."""
     if row["rating"] is None:
         return str(row["reason"]).replace("_", " ")
     interval = "" if row["ci_low"] is None or row["se"] == 0 else f" [{row['ci_low']:+.0f}, {row['ci_high']:+.0f}]"
-    return f"{row['rating']:+.0f}{interval}" if row["rating"] else "0"
+    points = f"{row['rating']:+.0f}{interval}" if row["rating"] else "0"
+    n_left_out = row.get("n_opponents_blocked")  # as older publications have none
+    return points + (f", {counted(n_left_out, 'opponent')} left out" if n_left_out else "")
 
 
 def pair_answers(board: PairBoard) -> list[str]:
@@ -157,7 +160,12 @@ def _sentence(board: PairBoard, row: Row) -> str:
 
 def _of_judge(board: PairBoard) -> list[str]:
     bias = board.bias
-    if bias is None or bias["first_wins"] is None:
+    if bias is None:
+        return []
+    if bias["status"] == CellStatus.BLOCKED:
+        few = f"{bias['n_both_orders']:,} of {bias['n_pairs']:,} pairs have verdicts in both orders"
+        return [f"{few}: too few to tell a liking for a place."]
+    if bias["first_wins"] is None:
         return []
     likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
     return [f"{likes}; in {100 * bias['order_dependent']:.0f} % of {bias['n_both_orders']:,} pairs the two orders disagree."]

@@ -49,7 +49,8 @@ def _ratings(board: PairBoard) -> Table:
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("checkpoint", overflow="fold", min_width=10)
     anchor = next((row["anchor"] for row in board.ratings if row["anchor"]), None)
-    table.add_column(f"rating [95 %], {'the mean' if anchor == '__mean__' else one_line(str(anchor))} being 0")
+    being = "" if anchor is None else f", {'the mean' if anchor == '__mean__' else one_line(anchor)} being 0"
+    table.add_column(f"rating [95 %]{being}")
     for row in board.ratings:
         style = "bold" if row["rank_high"] == 1 else ""
         table.add_row(rank(row), Text(one_line(board.name(row)), style=style), Text(rating(row), style=style))

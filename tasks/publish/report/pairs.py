@@ -57,7 +57,7 @@ def pair_cards(lake: Lake, ids: RunIds, headlines: Mapping[str, str]) -> dict[tu
     """
     if not headlines:
         return {}
-    judged = lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("second_sample_id").is_not_null(), pl.col("repeat") == 0)
+    judged = lake.scan(JUDGEMENTS, ids.plan_id).filter(pl.col("second_sample_id").is_not_null())
     found: dict[tuple[str, str], list[PairCard]] = {}
     judges = judged.select("rubric_id", "judge_model").unique().collect(engine="streaming").sort("rubric_id", "judge_model")
     for rubric_id, judge_model in judges.iter_rows():
@@ -67,13 +67,19 @@ def pair_cards(lake: Lake, ids: RunIds, headlines: Mapping[str, str]) -> dict[tu
 
 
 def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iterator[PairCard]:
-    some = judged.sort(_TURN, "second_sample_id").head(_N_LOOKED_AT).select("sample_id", "second_sample_id").collect()
+    some = (
+        judged.filter(pl.col("repeat") == 0)
+        .sort(_TURN, "second_sample_id")
+        .head(_N_LOOKED_AT)
+        .select("sample_id", "second_sample_id")
+        .collect()
+    )
     ends = [frozenset(row) for row in some.iter_rows()]
     wanted = pl.col("sample_id").is_in([one for pair in ends for one in pair])
     rows = judged.filter(wanted & pl.col("second_sample_id").is_in([one for pair in ends for one in pair])).collect()
     scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     pairs: dict[frozenset[str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows.sort("sample_id", "second_sample_id").iter_rows(named=True):
+    for row in rows.sort("repeat", "sample_id", "second_sample_id").iter_rows(named=True):
         pairs[frozenset((row["sample_id"], row["second_sample_id"]))].append(row)
     shown: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
     for pair in dict.fromkeys(ends):
@@ -89,15 +95,24 @@ def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iter
 
 
 def _outcome(orders: list[dict[str, Any]], scores: Mapping[str | None, list[dict[str, Any]]], headline: str) -> str:
-    """Of a pair as a card says it: who wins is said beside the pictures."""
-    won = [one["score"] for row in orders for one in scores[row["request_key"]] if one["dimension"] == headline]
-    if len(orders) != 2 or len(won) != 2 or None in won:
+    """Of a pair as a card says it, by the mean of its repeats: who wins is said beside the pictures."""
+    repeats: dict[int, list[float | None]] = defaultdict(list)
+    for row in orders:
+        (won,) = [one["score"] for one in scores[row["request_key"]] if one["dimension"] == headline] or [None]
+        is_turned = row["sample_id"] != orders[0]["sample_id"]
+        repeats[row["repeat"]].append(1 - won if is_turned and won is not None else won)
+    both = ([one for one in won if one is not None] for won in repeats.values())
+    judged = [(won[0], won[1]) for won in both if len(won) == 2]
+    worth = [one if one == other else _MIDDLE for one, other in judged]
+    if not worth:
         return PairOutcome.UNJUDGED.value
-    if won[0] + won[1] != 1:
-        return PairOutcome.ORDER_DEPENDENT.value
-    return PairOutcome.TIE.value if won[0] == won[1] else "decided"
+    if sum(worth) != _MIDDLE * len(worth):
+        return "decided"
+    is_split = any(one != other for one, other in judged)
+    return PairOutcome.ORDER_DEPENDENT.value if is_split else PairOutcome.TIE.value
 
 
+_MIDDLE = 0.5
 _ORDER = ("decided", PairOutcome.ORDER_DEPENDENT.value, PairOutcome.TIE.value, PairOutcome.UNJUDGED.value)
 _N_LOOKED_AT = 400
 """Judgements looked at for these cards: a rare outcome may have none among them."""

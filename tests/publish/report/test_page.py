@@ -159,8 +159,8 @@ FORMATS = {
 }
 OF_PAIRS = {
     "preferences": {"n_prompts": formats.count},
-    "preference_ratings": {"n_opponents": formats.count, "n_pairs": formats.count},
-    "position_bias": {"n_both_orders": formats.count},
+    "preference_ratings": {"n_opponents": formats.count, "n_opponents_blocked": formats.count, "n_pairs": formats.count},
+    "position_bias": {"n_both_orders": formats.count, "n_pairs": formats.count},
 }
 """Of pages with pairs: all else is per cent, and of ratings whole points."""
 

@@ -1,0 +1,98 @@
+"""Pairs asked twice of a judge that declines a fifth: blocked, they say no rank or rating; let through, each pair is one."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from demo.running import running_judge
+from demo.truth import MACRO
+from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
+from tasks.publish.reading import publications
+from tests.flows.flow_support import Said, runs_of
+from tests.publish.report.test_page import check_pairs
+from tests.support.painting import paint
+
+FILE = """\
+name = "pairs"
+[[sources]]
+reader = "geneval"
+path = "scenes/{{model}}/{{checkpoint}}"
+[[rubrics]]
+id = "preference"
+[[judges]]
+model = "salon-demo-judge"
+base_url = "{url}"
+repeats = 2
+[nightly]
+baseline = "demo-painter/step-1000"
+[pairs]
+meet = ["each_other"]
+"""
+N_PAIRS = 36
+"""Twelve scenes, three meetings."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    paint(tmp_path)
+    for scene in tmp_path.glob("scenes/*/*/*"):
+        if int(scene.name) >= 12:
+            shutil.rmtree(scene)
+    (tmp_path / "scenario.toml").write_text("seed = 5\nfaults.shares = { refusal = 0.2 }\n")
+    with running_judge(tmp_path / "scenario.toml") as url:
+        (tmp_path / "b.toml").write_text(FILE.format(url=url))
+        yield tmp_path
+
+
+def latest(folder: Path) -> tuple[Path, dict]:
+    """The publication made last, and its tables of pairs."""
+    made = max((one.folder for one in publications(folder / "lake")), key=lambda path: path.stat().st_mtime_ns)
+    tables = (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
+    return made, {table: pl.read_parquet(made / f"{table.name}.parquet") for table in tables}
+
+
+def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder: Path, salon: Callable[..., Said]) -> None:
+    said = salon("run", "b.toml")
+    assert said.code == 1, said.err
+    made, tables = latest(folder)
+    assert set(tables[PREFERENCES].filter(category=MACRO)["status"]) == {"blocked"}
+    assert tables[PREFERENCE_RATINGS].select("state", "reason", "rating", "rank_low").unique().rows() == [
+        ("blocked", "unjudged", None, None)
+    ]
+    assert set(tables[POSITION_BIAS].filter(category=MACRO)["status"]) == {"blocked"}
+    assert "rating [95 %] \n" in said.out
+    assert f"of {N_PAIRS} pairs have verdicts in both orders: too few to tell a liking for a place." in said.out
+    page = (made / "report.html").read_text()
+    assert f"<dt>Pairs, both orders</dt><dd>{N_PAIRS}</dd>" in page
+    assert page.count("no rank") == 3
+    assert 'data-col="rating"' not in page
+    assert check_pairs(page.encode(), tables) > 0
+    for row in tables[PREFERENCES].filter(category=MACRO, dimension="overall_score").iter_rows(named=True):
+        told = salon("explain", row["pair_id"], "--publication", made.name, "--limit", "1").out
+        n_judged = row["n_pairs"] - row["n_unjudged"]
+        assert f"from the {n_judged} of 12 pairs that have a verdict: not published, " in told
+        assert "80.0 % needed (gate.min_coverage); the counts agree" in told
+        assert row["n_prompts"] == n_judged > 0
+
+    with (folder / "b.toml").open("a") as file:
+        file.write("[gate]\nmin_coverage = 0.1\n")
+    said = salon("run", "b.toml")
+    assert said.code == 0, said.err
+    assert runs_of(folder / "lake").sort("started_at")["n_asked"][-1] == 0
+    made, tables = latest(folder)
+    for row in tables[PREFERENCES].filter(category=MACRO).iter_rows(named=True):
+        explained = json.loads(salon("explain", row["pair_id"], "--limit", "0", "--json").out)
+        assert (explained["is_reproduced"], explained["n_pairs"], len(explained["pairs"])) == (True, 12, 12), row["pair_id"]
+        assert {len(pair["orders"]) for pair in explained["pairs"]} == {4}
+        assert explained["n_judged"] == 12 - row["n_unjudged"]
+        worth = [pair["value"] for pair in explained["pairs"] if pair["value"] is not None]
+        assert sum(value > 0.5 for value in worth) == row["n_win"]
+    assert set(tables[PREFERENCE_RATINGS]["state"]) == {"rated"}
+    page = (made / "report.html").read_text()
+    assert page.count(" shown first</p>") == 4 * page.count('<article class="card">') > 0, "both orders, both repeats"
+    assert f"{row['n_verdicts']} of 24 verdicts came" in page
+    assert salon("verify", made, "--file", "b.toml").code == 0
