@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -38,15 +39,22 @@ N_PAIRS = 3 * N_MEETING
 """Twelve scenes of two pictures each, three meetings."""
 
 
+@contextmanager
+def declining(folder: Path, share: float, file: str) -> Iterator[None]:
+    """The judge that declines a share of what it is asked, running, and a benchmark file that names it."""
+    (folder / "scenario.toml").write_text(f"seed = 5\nfaults.shares = {{ refusal = {share} }}\n")
+    with running_judge(folder / "scenario.toml") as url:
+        (folder / "b.toml").write_text(file.format(url=url))
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     paint(tmp_path)
     for scene in tmp_path.glob("scenes/*/*/*"):
         if int(scene.name) >= 12:
             shutil.rmtree(scene)
-    (tmp_path / "scenario.toml").write_text("seed = 5\nfaults.shares = { refusal = 0.2 }\n")
-    with running_judge(tmp_path / "scenario.toml") as url:
-        (tmp_path / "b.toml").write_text(FILE.format(url=url))
+    with declining(tmp_path, 0.2, FILE):
         yield tmp_path
 
 
@@ -99,3 +107,18 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     assert page.count(" shown first</p>") == 4 * page.count('<article class="card">') > 0, "both orders, both repeats"
     assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts came" in page
     assert salon("verify", made, "--file", "b.toml").code == 0
+
+
+def test_comparisons_that_would_be_blocked_are_asked_to_the_end(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """The widest apart are decided before that by the verdicts that came, and a comparison left there stays blocked."""
+    paint(tmp_path)
+    file = FILE.replace("repeats = 2\n", "").replace(
+        "per_prompt = 2", "adaptive = true\nprompts_a_round = 10\n[gate]\nmin_coverage = 0.99"
+    )
+    with declining(tmp_path, 0.03, file):
+        assert salon("run", "b.toml").code == 1
+    _, tables = latest(tmp_path)
+    totals = tables[PREFERENCES].filter(category=MACRO, dimension="overall_score")
+    blocked = totals.filter(status="blocked")
+    assert blocked.height >= 1
+    assert blocked.select("n_pairs", "is_stopped_early").unique().rows() == [(60, False)]
