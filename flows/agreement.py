@@ -28,8 +28,10 @@ from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, rating_files, read_ratings
 from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
+from tasks.lake.atomic_files import locked
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
+from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
@@ -188,5 +190,9 @@ def compare(context: StageContext, reference: Reference) -> dict[Table, pl.DataF
 
 @stage_task("publish agreement")
 def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], judge: str | None, is_there: bool) -> Published:
-    """Write the publication's folder, then its pointer."""
-    return publish_agreement(context, tables, judge, is_there=is_there)
+    """Write the publication's folder, then its pointer, then salon.duckdb anew."""
+    published = publish_agreement(context, tables, judge, is_there=is_there)
+    root, name = context.lake.root, context.benchmark.name
+    with locked(root, f"derived-{name}"):  # as write_drift() does at the end of a run
+        write_duckdb(root, name)
+    return published

@@ -7,6 +7,7 @@ nothing heavy is imported before it is used.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from salon import finding
 from salon.errors import SalonError
 from salon.notebook import Report
 from salon.places import Place
@@ -17,18 +18,18 @@ from salon.samples import Samples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Plan", "Publication", "Report", "SalonError", "Samples", "open", "parse", "plan", "publications", "run"]
+__all__ = ["Plan", "Publication", "Report", "SalonError", "Samples", "agreements", "open", "parse", "plan", "publications", "run"]
 
 
 def open(  # noqa: A001 - `salon.open`, as in `gzip.open`
     place: str | Path = "lake", benchmark: str | None = None, publication: str | None = None
 ) -> Publication:
-    """The current publication of a lake, or the one whose id begins with `publication` (4 characters or more).
+    """The current publication of a lake, or the one, or the agreement, whose id begins with `publication` (4 characters or more).
 
     `place`: the lake's folder, a copy of its `publish` alone, or s3://bucket/prefix. With several benchmarks, name one.
     Raises SalonError that says what there is instead.
     """
-    return Publication.find(Place.of(place), benchmark, publication)
+    return finding.find(Place.of(place), benchmark, publication)
 
 
 def publications(place: str | Path = "lake") -> "pl.DataFrame":
@@ -36,4 +37,12 @@ def publications(place: str | Path = "lake") -> "pl.DataFrame":
 
     One whose folder is not whole has no run date.
     """
-    return Publication.listed(Place.of(place))
+    return finding.listed(Place.of(place))
+
+
+def agreements(place: str | Path = "lake") -> "pl.DataFrame":
+    """The agreements with people or a judge that a lake has published, as `publications` lists those; current is the last one.
+
+    `salon.open(place, publication=…)` opens one, whose tables are read by their names.
+    """
+    return finding.agreements(Place.of(place))

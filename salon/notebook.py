@@ -26,7 +26,9 @@ def as_html(published: "Publication") -> str:
     named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
     title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
     if "standings.parquet" not in published.files:
-        return f"{title}<p>published before there were standings; its tables: {escape(', '.join(published.tables))}</p>"
+        is_agreement = "agreement.parquet" in published.files
+        what = "agreement with people or a judge" if is_agreement else "published before there were standings"
+        return f"{title}<p>{what}; its tables: {escape(', '.join(published.tables))}</p>"
     parts = [title]
     rows = published.standings()
     for key, mine in rows.group_by(_BOARD, maintain_order=True):

@@ -32,7 +32,7 @@ class Place:
             return cls(str(place).rstrip("/"))
         folder = Path(place).expanduser().resolve()
         for inside in (f"{LAYOUT}/", "v1/", ""):
-            if any((folder / inside).glob("*/*/manifest.json")):
+            if any(any((folder / inside).glob(one)) for one in ("*/*/manifest.json", "*/agreement/*/manifest.json")):
                 return cls(str(folder), inside)
         if not folder.is_dir():
             raise SalonError(f"{folder} is no folder; name a lake, such as salon.open('lake')")

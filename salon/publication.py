@@ -1,12 +1,14 @@
-"""One publication: its tables as polars frames, each held against the digest it was published with. It computes no number."""
+"""One publication: its tables as polars frames, each held against the digest it was published with. It computes no number.
+
+An agreement with people is one too, of other tables. Which there are: finding.py.
+"""
 
 import hashlib
 import io
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from salon.errors import SalonError
 from salon.notebook import Report, as_html
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 MACRO = "__macro__"
-_IS_ID = re.compile(r"[0-9a-f]{64}")
 _CONTESTANT = ("model", "checkpoint")
 _OF_ALL = ("drift", "runs")  # tables that go on from night to night
 
@@ -34,60 +35,6 @@ class Publication:
     run_date: str
     is_current: bool
     files: Mapping[str, str]  # name -> sha256, as the manifest says
-
-    @classmethod
-    def find(cls, place: Place, benchmark: str | None, prefix: str | None) -> Self:
-        """See salon.open."""
-        homes = [name for name in place.children(place.tables) if name != "tables" and benchmark in (None, name)]
-        if prefix:
-            ids = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if one.startswith(prefix)]
-            found = [pair for pair in ids if len(prefix) >= 4 and len(pair[1]) == 64]
-        else:
-            found = [(home, named[0]) for home in homes if (named := _pointer(place, home))]
-        if len(found) == 1:
-            return cls._opened(place, *found[0])
-        there = cls.listed(place).iter_rows()
-        known = "\n".join(f"  {home}  {day or 'not whole'}  {one[:12]}" for home, one, day, _ in there) or "  none"
-        what = f"{len(found)} publications" if found else "no publication"
-        raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; name one by benchmark= or publication=:\n{known}")
-
-    @classmethod
-    def _opened(cls, place: Place, home: str, publication_id: str) -> Self:
-        folder = f"{place.tables}{home}/{publication_id}"
-        content = place.read(f"{folder}/manifest.json") or b""
-        named, sha256 = _pointer(place, home) or ("", "")
-        if named == publication_id and hashlib.sha256(content).hexdigest() != sha256:
-            raise SalonError(f"{place.root}/{folder}/manifest.json is not what latest.json names; restore it from its source")
-        try:
-            said = json.loads(content)
-            files = {name: file["sha256"] for name, file in said["files"].items()}
-            found = said["benchmark"], said["publication_id"], said["run_date"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SalonError(f"{place.root}/{folder} holds no whole manifest.json; restore it from its source") from error
-        return cls(place, folder, *found, named == publication_id, files)
-
-    @classmethod
-    def listed(cls, place: Place) -> "pl.DataFrame":
-        """See salon.publications. Raises SalonError where the place cannot be read."""
-        import polars as pl
-
-        homes = [name for name in place.children(place.tables) if name != "tables"]
-        pairs = [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if len(one) == 64]
-        rows = [cls._row(place, *pair) for pair in pairs]
-        schema = {"benchmark": pl.String, "publication_id": pl.String, "run_date": pl.String, "is_current": pl.Boolean}
-        listed = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("run_date").str.to_date(strict=False))
-        return listed.sort("benchmark", "run_date", "publication_id")
-
-    @classmethod
-    def _row(cls, place: Place, home: str, publication_id: str) -> tuple[str, str, str | None, bool]:
-        """Its row; without a date where its folder is not whole, which opening it says."""
-        try:
-            one = cls._opened(place, home, publication_id)
-        except SalonError as error:
-            if error.exit_code == 3:  # the place cannot be read
-                raise
-            return home, publication_id, None, False
-        return one.benchmark, one.publication_id, one.run_date, one.is_current
 
     @property
     def tables(self) -> list[str]:
@@ -228,24 +175,3 @@ class Publication:
     def _repr_html_(self) -> str:
         """The headline standings as a table; every text escaped."""
         return as_html(self)
-
-
-def _pointer(place: Place, home: str) -> tuple[str, str] | None:
-    """The publication that a benchmark's pointer names, and its manifest's sha256; None where there is none yet."""
-    content = place.read(f"{place.tables}{home}/latest.json")
-    if content is None:
-        return None
-    try:
-        said = json.loads(content)
-        named, sha256 = (str(said[name]) for name in ("publication_id", "manifest_sha256"))
-        is_one = _IS_ID.fullmatch(named) is not None  # it becomes a folder's name
-    except (ValueError, KeyError, TypeError, RecursionError):
-        is_one = False
-    if not is_one:
-        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it")
-    return named, sha256
-
-
-def _asked(benchmark: str | None, prefix: str | None) -> str:
-    of = f"of benchmark {benchmark!r}" if benchmark else "is current"
-    return f"{of} and begins with {prefix!r} (4 characters or more)" if prefix else of

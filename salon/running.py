@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from salon.errors import SalonError
+from salon.finding import find
 from salon.places import Place
 from salon.publication import Publication
 
@@ -152,7 +153,7 @@ def run(file: str | Path, *options: str) -> Publication:
     said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     lake = str(said.get("lake", "lake/"))
     place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
-    return Publication.find(place, said["name"], published[-1])
+    return find(place, said["name"], published[-1])
 
 
 def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iterable[str | Path] = ()) -> list[dict[str, Any]]:

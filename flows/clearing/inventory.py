@@ -10,8 +10,7 @@ from typing import Final
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.known_sources import FOLDER as SOURCES
 from tasks.lake.reading import PARTITION_KEYS, Lake
-from tasks.publish.agreement import FOLDER as AGREEMENT
-from tasks.publish.folders import LAYOUT
+from tasks.publish.folders import AGREEMENTS, LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
 from tasks.publish.machine_tables import tables_folder
 from tasks.publish.report.tile_cache import FOLDER as TILES_FOLDER
@@ -93,9 +92,9 @@ def _publications(root: Path) -> Iterator[Item]:
 
 
 def _agreements(root: Path) -> Iterator[Item]:
-    for folder in (root / "publish" / LAYOUT).glob(f"*/{AGREEMENT}/*/"):
+    for folder in (root / "publish" / LAYOUT).glob(f"*/{AGREEMENTS}/*/"):
         if len(folder.name) == DIGEST_LENGTH:
-            yield Item(PUBLICATION, folder.name, (folder,), f"{folder.parents[1].name}/{AGREEMENT}")
+            yield Item(PUBLICATION, folder.name, (folder,), f"{folder.parents[1].name}/{AGREEMENTS}")
 
 
 def _orphans(root: Path, known: set[str]) -> Iterator[Item]:

@@ -17,8 +17,7 @@ from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPL
 from tasks.ingest.known_sources import known_source
 from tasks.lake.atomic_files import LEFTOVER_AGE_S
 from tasks.lake.reading import Lake
-from tasks.publish.agreement import FOLDER as AGREEMENT
-from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.pins import pins
 from tasks.publish.pointer import read_pointer
 
@@ -76,7 +75,7 @@ def _named(root: Path, benchmarks: set[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for benchmark in sorted(benchmarks):
         home = root / "publish" / LAYOUT / benchmark
-        if not benchmark.endswith(f"/{AGREEMENT}"):
+        if not benchmark.endswith(f"/{AGREEMENTS}"):
             found |= {one.publication_id: NIGHT for one in nightly_publications(root, benchmark)}
         for name, why in ((GOOD_POINTER, "last good"), (POINTER, "current")):
             pointer = read_pointer(home, name)

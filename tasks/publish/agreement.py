@@ -21,6 +21,7 @@ from tasks.lake.object_store.cache_folder import pull, push
 from tasks.publish.agreement_page import agreement_page
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import (
+    AGREEMENTS,
     LAYOUT,
     MANIFEST,
     POINTER,
@@ -35,7 +36,6 @@ from tasks.publish.folders import (
 from tasks.publish.identity import provenance
 from tasks.publish.publication import Draft
 
-FOLDER = "agreement"
 AGAINST_JUDGE = "against_judge"
 
 
@@ -79,7 +79,7 @@ def rows_digest(rows: pl.DataFrame, table: Table) -> str:
 
 def find_agreement(lake_root: Path, benchmark: str, key: str) -> Path | None:
     """The folder of an agreement that was published before. Raises CorruptLakeError where it is not whole."""
-    folder = lake_root / "publish" / LAYOUT / benchmark / FOLDER / key
+    folder = lake_root / "publish" / LAYOUT / benchmark / AGREEMENTS / key
     if not is_published(folder):
         return None
     pull(lake_root, folder.relative_to(lake_root).as_posix())
@@ -98,7 +98,7 @@ def publish_agreement(
     more = {"votes_sha256": rows_digest(tables[VOTES], VOTES)} if VOTES in tables else {}
     more |= {AGAINST_JUDGE: judge} if judge is not None else {}
     said = provenance(context, ratings_sha256=rows_digest(tables[RATINGS], RATINGS), **more)
-    home = lake_root / "publish" / LAYOUT / name.benchmark / FOLDER
+    home = lake_root / "publish" / LAYOUT / name.benchmark / AGREEMENTS
     folder, staging = home / name.publication_id, lake_root / "staging"
     is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), judge)
     if not is_new:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
-from schemas.tables.catalogue import OF_PUBLICATION, TABLES, key_of_all
+from schemas.tables.catalogue import TABLES, key_of_all
 from schemas.tables.fields import CI_HIGH, CI_LOW, PUBLISHED, RUN_DATE
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error, write_bytes
-from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
-from tasks.publish.duckdb_views import CURRENT, INTERVALS, VIEWS, quoted, views_sql
+from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, push
+from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, VIEWS, quoted, views_sql
 from tasks.publish.folders import LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
-from tasks.publish.reading import publications
+from tasks.publish.reading import Publication, agreements, publications
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 NAME = "salon.duckdb"
 LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
 """The tables it does not hold: single samples and scores."""
-_ALWAYS = (*OF_PUBLICATION, RUNS, DRIFT)
+_HELD = OF_PUBLICATIONS | OF_AGREEMENTS | {table.name: table for table in (RUNS, DRIFT)}
 """What is there even when empty: views need some, and a question should not fail before the first pair is judged."""
 
 
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
-    """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from the tables for machines; None where there are none yet.
+    """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from tables for machines and agreements; None without any.
 
-    Every small table is there, even when empty, and holds the rows of all publications, with its column `publication_id`;
-    `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
+    Every small table is there, even when empty, and holds the rows of all publications, or agreements, with its column
+    `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
     small = [table for table in TABLES.values() if table.name not in LARGE_NAMES and _glob(lake_root, table, benchmark)]
-    if BENCHMARK_LONG not in small:
+    held = agreements(lake_root, benchmark)
+    if BENCHMARK_LONG not in small and not held:
         return None
     import duckdb
 
@@ -54,6 +55,9 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
                 _fill(database, lake_root, benchmark, small)
+                _take_agreements(database, held)
+                _declare(database, benchmark)
+                _describe(database)
                 database.commit()
         except refused as error:
             raise OSError(str(error)) from error
@@ -81,37 +85,54 @@ def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small
         held = [name for name, *_ in database.execute(f"DESCRIBE FROM read_parquet({files}, {options})").fetchall()]
         columns = ", ".join(_columns(held))
         database.execute(f'CREATE TABLE "{table.name}" AS SELECT {columns} FROM read_parquet({files}, {options})')  # noqa: S608
-    for table in _ALWAYS:
-        if table not in small:
-            _make_empty(database, table)
-    database.execute(VIEWS)
-    _describe(database)
-    database.execute(views_sql(benchmark))
+
+
+def _take_agreements(database: "DuckDBPyConnection", held: list[Publication]) -> None:
+    """The tables of agreements, each row with the id of its own; older ones have it under another name, ratings not at all."""
+    for name, table in OF_AGREEMENTS.items():
+        paths = [bring(one.folder / f"{table.name}.parquet") for one in held if f"{table.name}.parquet" in one.files]
+        files = ", ".join(quoted(str(path)) for path in paths if path.is_file())
+        if not files:
+            continue
+        source = f"read_parquet([{files}], filename = true, union_by_name = true)"
+        columns = [column for column, *_ in database.execute(f"DESCRIBE FROM {source}").fetchall()]
+        own = "string_split(filename, '/')[-2] AS publication_id"
+        kept = [own if one == PUBLISHED.name else quoted(one, '"') for one in columns if one not in ("filename", "run_id")]
+        kept += [] if PUBLISHED.name in columns else [own]
+        database.execute(f'CREATE TABLE "{name}" AS SELECT {", ".join(kept)} FROM {source}')  # noqa: S608
 
 
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
     _list_publications(database, lake_root, benchmark)
-    for table in _ALWAYS:
-        _make_empty(database, table)
+    _declare(database, benchmark)
+
+
+def _declare(database: "DuckDBPyConnection", benchmark: str) -> None:
+    there = {name for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    for name, table in _HELD.items():
+        if name not in there:
+            _make_empty(database, name, table)
     database.execute(VIEWS)
     database.execute(views_sql(benchmark))
 
 
 def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
-    known = [(p.publication_id, p.run_date, p.is_current) for p in publications(lake_root) if p.benchmark == benchmark]
-    database.execute("CREATE TABLE publications (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
-    if known:
-        database.executemany("INSERT INTO publications VALUES (?, ?, ?)", known)
+    mine = [one for one in publications(lake_root) if one.benchmark == benchmark]
+    for name, found in (("publications", mine), ("agreements", agreements(lake_root, benchmark))):
+        known = [(one.publication_id, one.run_date, one.is_current) for one in found]
+        database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
+        if known:
+            database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", known)  # noqa: S608
 
 
-def _make_empty(database: "DuckDBPyConnection", table: Table) -> None:
+def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None:
     schema = table.schema
     if PUBLISHED.name in key_of_all(table) and PUBLISHED.name not in table.columns:  # else read off the path
         schema = schema.append(pa.field(PUBLISHED.name, pa.string()))
     empty = pa.Table.from_batches([], schema)
     database.register("empty", empty)
-    database.execute(f'CREATE TABLE "{table.name}" AS FROM empty')
+    database.execute(f'CREATE TABLE "{name}" AS FROM empty')
     database.unregister("empty")
 
 
@@ -126,6 +147,7 @@ def _columns(held: list[str]) -> list[str]:
 
 _LISTED = {
     "publications": "Every publication of the benchmark. Key: publication_id.",
+    "agreements": "Every agreement with people or a judge. Key: publication_id.",
     "current_publication": "The publication that latest.json names; no row where none is current yet.",
     "nightly_publications": "Of each run date the publication that its last run made or found. Key: run_date.",
     "leaderboard": "The rankings of the current publication, best first. Key: that of standings.",
@@ -133,17 +155,24 @@ _LISTED = {
     "pair_leaderboard": "The ratings that pairs give, in the current publication, best first. Key: that of preference_ratings.",
     "trend": "The totals of every night. Key: run_date, rubric_id, judge_model, dimension, model, checkpoint.",
 }
-_ABOUT = {"publication_id": PUBLISHED.about, "run_date": RUN_DATE.about, "is_current": "Whether latest.json names it."}
+_ABOUT = {
+    "publication_id": PUBLISHED.about,
+    "run_date": RUN_DATE.about,
+    "is_current": "Whether latest.json names it: of agreements, agreement/latest.json.",
+}
 _MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,), "win_rates": (PREFERENCES,),
     "pair_leaderboard": (PREFERENCE_RATINGS,)}  # fmt: skip
 
 
 def _describe(database: "DuckDBPyConnection") -> None:
-    """Comments on tables, views and their columns: what a row is, its key, what each column says."""
+    """Comments on tables, views and their columns: what a row is, its key, what each column says.
+
+    Those of `current_<table>` are the table's, and not described again: comments are half of what the file costs.
+    """
     kinds = {name: kind for kind in ("table", "view") for (name,) in database.execute(_NAMES.format(kind=kind)).fetchall()}
     said = [f'COMMENT ON {kind} "{name}" IS {quoted(_said_of(name))}' for name, kind in kinds.items()]
-    columns = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal"
-    for name, column in database.execute(columns).fetchall():
+    columns = database.execute("SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal").fetchall()
+    for name, column in ((name, column) for name, column in columns if name in _LISTED or name in _HELD):
         about = _abouts(name).get(column, "")
         which = f" {INTERVALS[name]}" if name in INTERVALS and column in (CI_LOW.name, CI_HIGH.name) else ""
         said.append(f'COMMENT ON COLUMN "{name}"."{column}" IS {quoted(about + which)}')
@@ -154,18 +183,21 @@ _NAMES = "SELECT {kind}_name FROM duckdb_{kind}s() WHERE NOT internal"
 
 
 def _said_of(name: str) -> str:
-    table = TABLES.get(name.removeprefix(CURRENT))
-    if name in _LISTED or table is None:
+    if name in _LISTED:
         return _LISTED[name]
-    key = table.key if name.startswith(CURRENT) else key_of_all(table)
-    which = f"The rows of {table.name} of the current publication. " if name.startswith(CURRENT) else ""
+    called = name.removeprefix(CURRENT)
+    table, of = _HELD[called], "agreement published last" if called in OF_AGREEMENTS else "current publication"
+    if called == name:
+        key, which = key_of_all(table), ""
+    else:
+        key, which = table.key, f"The rows of {called} of the {of}; its columns are described there. "
     return f"{which}{table.about}{' ' if table.about else ''}Key: {', '.join(key)}."
 
 
 @functools.cache
 def _abouts(name: str) -> dict[str, str]:
     """What the columns of a table or view of the file are."""
-    tables = _MADE_OF.get(name) or (TABLES.get(name.removeprefix(CURRENT), RUNS),)
+    tables = _MADE_OF.get(name) or (_HELD.get(name, RUNS),)
     fields = (field for table in reversed(tables) for field in table.fields)
     return _ABOUT | {field.name: field.about + (f" [{field.unit}]" if field.unit else "") for field in fields}
 

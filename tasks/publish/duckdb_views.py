@@ -4,7 +4,7 @@ import functools
 
 import pyarrow as pa
 
-from schemas.tables.catalogue import OF_PUBLICATION
+from schemas.tables.catalogue import OF_AGREEMENT, OF_PUBLICATION
 from schemas.tables.stored import PICTURES
 from schemas.tables.table import Table
 from tasks.publish.folders import LAYOUT
@@ -12,8 +12,12 @@ from tasks.publish.machine_tables import FOLDER, LARGE
 
 CURRENT = "current_"
 _OF_CURRENT = """\
-CREATE VIEW {current}{name} AS SELECT * FROM "{name}" SEMI JOIN current_publication USING (publication_id);
+CREATE VIEW {current}{name} AS SELECT * FROM "{name}"
+    SEMI JOIN (SELECT publication_id FROM {listed} WHERE is_current) USING (publication_id);
 """
+OF_PUBLICATIONS = {table.name: table for table in OF_PUBLICATION}
+OF_AGREEMENTS = {f"agreement_{table.name}" if table in OF_PUBLICATION else table.name: table for table in OF_AGREEMENT}
+"""What the file holds, by the names there: an agreement's win rates are not to be counted among a publication's."""
 _NIGHTS = """\
 CREATE VIEW current_publication AS SELECT * FROM publications WHERE is_current;
 CREATE VIEW leaderboard AS
@@ -55,7 +59,9 @@ CREATE VIEW pair_leaderboard AS
     FROM current_preference_ratings
     ORDER BY rubric_id, judge_model, dimension, rank_low NULLS LAST, rank_high, rating DESC NULLS LAST, model, checkpoint;
 """
-VIEWS = "".join([_NIGHTS, *(_OF_CURRENT.format(current=CURRENT, name=table.name) for table in OF_PUBLICATION), _PAIRS])
+_ALL = {"publications": OF_PUBLICATIONS, "agreements": OF_AGREEMENTS}
+_OF_EACH = [_OF_CURRENT.format(current=CURRENT, name=name, listed=one) for one, names in _ALL.items() for name in names]
+VIEWS = "".join([_NIGHTS, *_OF_EACH, _PAIRS])
 INTERVALS = {
     "leaderboard": "Here for prompts like these (estimand prompts_like_these): how sure the mean is. In trend it is another.",
     "trend": "Here for these prompts (estimand these_prompts): what moves from night to night. In leaderboard it is another.",

@@ -16,6 +16,8 @@ LAYOUT = "v1"
 MANIFEST, PROVENANCE = "manifest.json", "provenance.json"
 POINTER, GOOD_POINTER = "latest.json", "latest_good.json"
 REPORT, INDEX = "report.html", "index.html"
+AGREEMENTS = "agreement"
+"""The folder of a benchmark's agreements with people or a judge, a pointer of their own beside them."""
 PARTITIONS_PAGE = "partitions.html"
 
 

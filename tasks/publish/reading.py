@@ -20,7 +20,7 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
 from tasks.lake.reading import Lake
-from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.standings.placed_cells import placed, with_comparisons
@@ -73,8 +73,20 @@ def look_again(lake_root: Path, *folders: str) -> None:
 def publications(lake_root: Path) -> list[Publication]:
     """Every publication in the lake, by benchmark, run date and id."""
     look_again(lake_root)
+    return _found(lake_root, f"*/*/{MANIFEST}")
+
+
+def agreements(lake_root: Path, benchmark: str = "*") -> list[Publication]:
+    """Every agreement with people or a judge, of one benchmark or of all; the one published last is current."""
+    known = [path.name for path in (lake_root / "publish" / LAYOUT).glob("*/")] if benchmark == "*" else [benchmark]
+    for name in known:
+        look_again(lake_root, f"{name}/{AGREEMENTS}")
+    return _found(lake_root, f"{benchmark}/{AGREEMENTS}/*/{MANIFEST}")
+
+
+def _found(lake_root: Path, pattern: str) -> list[Publication]:
     found = []
-    for manifest in (lake_root / "publish" / LAYOUT).glob(f"*/*/{MANIFEST}"):
+    for manifest in (lake_root / "publish" / LAYOUT).glob(pattern):
         named = _manifest(manifest)
         pointer = read_pointer(manifest.parent.parent)
         is_current = pointer is not None and pointer["publication_id"] == manifest.parent.name
@@ -117,6 +129,13 @@ def find_publication(lake_root: Path, prefix: str) -> Publication:
     found = [publication for publication in known if len(prefix) >= 4 and publication.publication_id.startswith(prefix)]
     if len(found) == 1:
         return found[0]
+    for one in agreements(lake_root) if len(prefix) >= 4 and not found else ():
+        if one.publication_id.startswith(prefix):
+            raise InputError(
+                f"{one.publication_id[:12]} is an agreement of the benchmark {one.benchmark!r} with people or a judge, and "
+                f"has no means of its own; read {one.folder}/agreement.md, its tables with salon.open(…, publication="
+                f"'{one.publication_id[:12]}') in Python or in salon.duckdb, or check it: salon verify {one.publication_id[:12]}"
+            )
     listed = "\n".join(f"  {p.publication_id[:12]}  {p.benchmark}  {p.run_date}" for p in found or known) or "  none"
     what = f"{len(found)} publications begin" if found else "no publication begins"
     raise InputError(f"{what} with {prefix!r}; give four characters or more of one of\n{listed}")

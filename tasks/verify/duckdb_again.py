@@ -12,7 +12,7 @@ from schemas.tables.catalogue import TABLES
 from tasks.lake.object_store.cache_folder import pull
 from tasks.publish.duckdb_file import LARGE_NAMES, declare
 from tasks.publish.duckdb_file import NAME as DUCKDB
-from tasks.publish.duckdb_views import quoted
+from tasks.publish.duckdb_views import OF_AGREEMENTS, quoted
 from tasks.publish.machine_tables import LISTING
 from tasks.verify.publication import is_agreement, read_json
 from tasks.verify.rows import NOTHING, Difference, compare_rows, shown
@@ -44,26 +44,24 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
     import duckdb
 
     of = _of_benchmark(published)
-    files = (read_json(derived / LISTING) or {}).get("files", []) if derived else []
-    paths = {
-        TABLES[file["table"]]: _of_benchmark(derived).parent / file["path"]
-        for file in files
-        if derived and file["table"] not in LARGE_NAMES
-    }
+    paths = _made_again(derived, is_agreement=is_agreement(published)) if derived else {}
     pull(lake_root, of.relative_to(lake_root).as_posix())
     if not (of / DUCKDB).is_file():
         return ComparedFile(f"there is no {DUCKDB}")
     found = ComparedFile(f"{len(paths)} tables of {DUCKDB}, their rows of this publication; its publications, views and macros")
     try:
         with duckdb.connect(str(of / DUCKDB), read_only=True) as database:
-            for table, path in paths.items():
-                query = f'SELECT * FROM "{table.name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
+            there = {name for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+            missing = [Difference(f"{DUCKDB}: {name}", "", "", NOTHING, "the table") for name in paths.keys() - there]
+            found.differences += sorted(missing, key=lambda one: one.place)
+            for name, path in ((name, path) for name, path in paths.items() if name in there):
+                query = f'SELECT * FROM "{name}" WHERE publication_id = ?'  # noqa: S608 - a declared table's name
                 held = pl.DataFrame(database.sql(query, params=[published.name]).to_arrow_table())
                 made = pl.read_parquet(path, hive_partitioning=False)
-                shared = {name: dtype for name, dtype in made.schema.items() if name in held.columns}
-                found.differences += compare_rows(
-                    f"{DUCKDB}: {table.name}", held.select(shared.keys()).cast(pl.Schema(shared)), made, table.key
-                )
+                shared = {column: dtype for column, dtype in made.schema.items() if column in held.columns}
+                key = OF_AGREEMENTS[name].key if is_agreement(published) else TABLES[name].key
+                held = held.select(shared.keys()).cast(pl.Schema(shared))
+                found.differences += compare_rows(f"{DUCKDB}: {name}", held, made, key)
         with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
             anew = Path(folder) / DUCKDB
             with duckdb.connect(str(anew)) as database:
@@ -75,6 +73,15 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
     return found
 
 
+def _made_again(derived: Path, *, is_agreement: bool) -> dict[str, Path]:
+    """The files of the folder made again whose rows stand in the benchmark's file, by the tables' names there."""
+    if is_agreement:
+        paths = {name: derived / f"{table.name}.parquet" for name, table in OF_AGREEMENTS.items()}
+        return {name: path for name, path in paths.items() if path.is_file()}
+    files = (read_json(derived / LISTING) or {}).get("files", [])
+    return {file["table"]: _of_benchmark(derived).parent / file["path"] for file in files if file["table"] not in LARGE_NAMES}
+
+
 def _of_benchmark(folder: Path) -> Path:
     """The benchmark's folder that a published one stands in."""
     return folder.parents[1] if is_agreement(folder) else folder.parent
@@ -82,7 +89,8 @@ def _of_benchmark(folder: Path) -> Path:
 
 def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:
     """Add what differs in the list of publications, and in the SQL, as DuckDB itself writes it out of both files."""
-    found.differences += compare_rows(f"{DUCKDB}: publications", _listed(file), _listed(anew), ["publication_id"])
+    for name in ("publications", "agreements"):
+        found.differences += compare_rows(f"{DUCKDB}: {name}", _listed(file, name), _listed(anew, name), ["publication_id"])
     published, derived = _sql_of(file), _sql_of(anew)
     differing = [name for name in sorted(published.keys() | derived.keys()) if published.get(name) != derived.get(name)]
     for name in differing:
@@ -93,11 +101,14 @@ def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:
     found.notes += [_HINT] if differing else []
 
 
-def _listed(file: Path) -> pl.DataFrame:
+def _listed(file: Path, name: str) -> pl.DataFrame:
+    """The publications or agreements that a file lists; a file of an older release lists no agreements."""
     import duckdb
 
     with duckdb.connect(str(file), read_only=True) as database:
-        rows = database.sql("SELECT publication_id, run_date, is_current FROM publications ORDER BY publication_id")
+        found = database.execute("SELECT table_name FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
+        source = name if found else "(SELECT '' AS publication_id, current_date AS run_date, true AS is_current LIMIT 0)"
+        rows = database.sql(f"SELECT publication_id, run_date, is_current FROM {source} ORDER BY publication_id")  # noqa: S608
         return pl.DataFrame(rows.to_arrow_table())
 
 

@@ -11,8 +11,7 @@ from schemas.tables.field import DIGEST_LENGTH
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import pull, working_root
 from tasks.lake.reading import Lake
-from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
-from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import tables_named
 from tasks.publish.reading import look_again
@@ -25,8 +24,8 @@ def find_folder(lake_root: Path, publication: str) -> Path:
         return Path(publication).resolve()
     look_again(lake_root)
     home = lake_root / "publish" / LAYOUT
-    look_again(lake_root, *(f"{path.name}/{AGREEMENT_FOLDER}" for path in home.glob("*/") if path.name != TABLES_FOLDER))
-    places = [*home.glob("*/*/"), *home.glob(f"*/{AGREEMENT_FOLDER}/*/")]
+    look_again(lake_root, *(f"{path.name}/{AGREEMENTS}" for path in home.glob("*/") if path.name != TABLES_FOLDER))
+    places = [*home.glob("*/*/"), *home.glob(f"*/{AGREEMENTS}/*/")]
     known = sorted(path for path in places if len(path.name) == DIGEST_LENGTH)
     found = [path for path in known if len(publication) >= 4 and path.name.startswith(publication)]
     if len(found) == 1:
@@ -42,7 +41,7 @@ def find_folder(lake_root: Path, publication: str) -> Path:
 
 def is_agreement(folder: Path) -> bool:
     """Whether the folder holds an agreement with people, and not a benchmark's tables."""
-    return folder.parent.name == AGREEMENT_FOLDER
+    return folder.parent.name == AGREEMENTS
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -23,9 +23,8 @@ from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.reading import with_later_columns
-from tasks.publish.agreement import FOLDER as AGREEMENT_FOLDER
 from tasks.publish.agreement_page import ALL
-from tasks.publish.folders import INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
+from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import PairBoard, pair_boards
@@ -151,9 +150,9 @@ def _partitions(home: Path) -> str | None:
 
 def _agreement(home: Path) -> list[Row]:
     """The judges' rank correlation with the raters' mean over all samples, from the current agreement."""
-    fresh(home / AGREEMENT_FOLDER / POINTER)
-    pointer = read_pointer(home / AGREEMENT_FOLDER)
-    path = home / AGREEMENT_FOLDER / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
+    fresh(home / AGREEMENTS / POINTER)
+    pointer = read_pointer(home / AGREEMENTS)
+    path = home / AGREEMENTS / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
     if path is None or not bring(path).is_file():
         return []
     rows = pl.read_parquet(path).filter(

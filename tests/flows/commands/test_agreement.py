@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -76,6 +77,8 @@ def test_metrics_against_two_raters(salon: Callable[..., Said], lake_under: Call
         "corrected_comparisons.parquet", "corrected_standings.csv", "corrected_standings.parquet", "provenance.json",
         "ratings.csv", "ratings.parquet",
     }  # fmt: skip
+    with duckdb.connect(str(home.parents[2] / "salon.duckdb"), read_only=True) as database:  # there at once, before any run
+        assert database.execute("SELECT DISTINCT publication_id FROM current_ratings").fetchall() == [(home.parent.name,)]
     again = salon(*command("tifa", folder))
     assert "unchanged" in again.out
     first = bytes_of(home.parent)

@@ -1,0 +1,108 @@
+"""Which publications and agreements a place holds, and one of them opened. What can be asked of it: publication.py."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from salon.errors import SalonError
+from salon.places import Place
+from salon.publication import Publication
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_IS_ID = re.compile(r"[0-9a-f]{64}")
+_AGREEMENT = "agreement"
+
+
+def find(place: Place, benchmark: str | None, prefix: str | None) -> Publication:
+    """See salon.open."""
+    homes = [name for name in _homes(place) if benchmark in (None, name)]
+    if prefix:
+        both = [*homes, *(f"{home}/{_AGREEMENT}" for home in homes)]
+        found = [pair for pair in _pairs(place, both) if len(prefix) >= 4 and pair[1].startswith(prefix)]
+    else:
+        found = [(home, named[0]) for home in homes if (named := _pointer(place, home))]
+    if len(found) == 1:
+        return _opened(place, *found[0])
+    there = [(*row, "") for row in listed(place).iter_rows()] + [(*row, "  agreement") for row in agreements(place).iter_rows()]
+    known = "\n".join(f"  {home}  {day or 'not whole'}  {one[:12]}{kind}" for home, one, day, _, kind in there) or "  none"
+    what = f"{len(found)} publications" if found else "no publication"
+    raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; name one by benchmark= or publication=:\n{known}")
+
+
+def listed(place: Place) -> "pl.DataFrame":
+    """See salon.publications. Raises SalonError where the place cannot be read."""
+    return _table(place, _homes(place))
+
+
+def agreements(place: Place) -> "pl.DataFrame":
+    """See salon.agreements. Raises SalonError where the place cannot be read."""
+    return _table(place, [f"{home}/{_AGREEMENT}" for home in _homes(place)])
+
+
+def _homes(place: Place) -> list[str]:
+    return [name for name in place.children(place.tables) if name != "tables"]
+
+
+def _pairs(place: Place, homes: Iterable[str]) -> list[tuple[str, str]]:
+    """The folders that are named as publications are, each with the one that it stands in."""
+    return [(home, one) for home in homes for one in place.children(f"{place.tables}{home}") if len(one) == 64]
+
+
+def _table(place: Place, homes: Iterable[str]) -> "pl.DataFrame":
+    import polars as pl
+
+    schema = {"benchmark": pl.String, "publication_id": pl.String, "run_date": pl.String, "is_current": pl.Boolean}
+    rows = [_row(place, *pair) for pair in _pairs(place, homes)]
+    found = pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("run_date").str.to_date(strict=False))
+    return found.sort("benchmark", "run_date", "publication_id")
+
+
+def _row(place: Place, home: str, publication_id: str) -> tuple[str, str, str | None, bool]:
+    """Its row; without a date where its folder is not whole, which opening it says."""
+    try:
+        one = _opened(place, home, publication_id)
+    except SalonError as error:
+        if error.exit_code == 3:  # the place cannot be read
+            raise
+        return home.partition("/")[0], publication_id, None, False
+    return one.benchmark, one.publication_id, one.run_date, one.is_current
+
+
+def _opened(place: Place, home: str, publication_id: str) -> Publication:
+    folder = f"{place.tables}{home}/{publication_id}"
+    content = place.read(f"{folder}/manifest.json") or b""
+    named, sha256 = _pointer(place, home) or ("", "")
+    if named == publication_id and hashlib.sha256(content).hexdigest() != sha256:
+        raise SalonError(f"{place.root}/{folder}/manifest.json is not what latest.json names; restore it from its source")
+    try:
+        said = json.loads(content)
+        files = {name: file["sha256"] for name, file in said["files"].items()}
+        found = said["benchmark"], said["publication_id"], said["run_date"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SalonError(f"{place.root}/{folder} holds no whole manifest.json; restore it from its source") from error
+    return Publication(place, folder, *found, named == publication_id, files)
+
+
+def _pointer(place: Place, home: str) -> tuple[str, str] | None:
+    """The publication that a benchmark's pointer names, and its manifest's sha256; None where there is none yet."""
+    content = place.read(f"{place.tables}{home}/latest.json")
+    if content is None:
+        return None
+    try:
+        said = json.loads(content)
+        named, sha256 = (str(said[name]) for name in ("publication_id", "manifest_sha256"))
+        is_one = _IS_ID.fullmatch(named) is not None  # it becomes a folder's name
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_one = False
+    if not is_one:
+        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it")
+    return named, sha256
+
+
+def _asked(benchmark: str | None, prefix: str | None) -> str:
+    of = f"of benchmark {benchmark!r}" if benchmark else "is current"
+    return f"{of} and begins with {prefix!r} (4 characters or more)" if prefix else of
