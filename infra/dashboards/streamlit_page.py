@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["streamlit>=1.40", "duckdb>=1.4", "altair>=5", "pandas>=2.2", "pyarrow>=18"]
 # ///
-"""A dashboard over salon.duckdb: leaderboard, trend and drift, the worst samples. It reads files and knows no Salon code.
+"""A dashboard over salon.duckdb: leaderboard or win rates, trend and drift, the worst samples. It reads files, no Salon code.
 
 Run: streamlit run infra/dashboards/streamlit_page.py -- LAKE BENCHMARK
 """
@@ -28,10 +28,16 @@ def ask(question: str, *values: object) -> pd.DataFrame:
 
 def choose() -> tuple[str, str, str]:
     """The ranking one looks at: rubric, judge, dimension."""
-    rankings = ask("SELECT DISTINCT rubric_id, judge_model, dimension FROM leaderboard ORDER BY ALL")
+    rankings = ask(
+        """SELECT rubric_id, judge_model, dimension FROM leaderboard
+        UNION SELECT rubric_id, judge_model, dimension FROM pair_leaderboard ORDER BY ALL"""
+    )
     rubric = st.sidebar.selectbox("Rubric", rankings["rubric_id"].unique())
     rankings = rankings[rankings["rubric_id"] == rubric]
-    judge = st.sidebar.selectbox("Judge", rankings["judge_model"].unique())
+    judges = sorted(
+        rankings["judge_model"].unique(), key=lambda name: (name.startswith("__"), name)
+    )  # __pooled__ has no win rates
+    judge = st.sidebar.selectbox("Judge", judges)
     dimensions = list(rankings[rankings["judge_model"] == judge]["dimension"].unique())
     start = dimensions.index("overall_score") if "overall_score" in dimensions else 0
     return rubric, judge, st.sidebar.selectbox("Dimension", dimensions, index=start)
@@ -71,12 +77,56 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
     )
     st.altair_chart(band + base.mark_line(point=True).encode(y="estimate:Q"), width="stretch")
     st.caption("The interval is for these prompts, night after night; the leaderboard's is for prompts like these.")
-    alarms = ask(
-        "SELECT run_date, model, checkpoint, verdict, estimate, limit_low, limit_high FROM drift "
-        "WHERE is_alarm AND rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date DESC",
+    show_alarms(ranking)
+
+
+def show_alarms(ranking: tuple[str, str, str]) -> None:
+    """The alarms; where there are none, of how many nights that can be said, and why not of the others."""
+    nights = ask(
+        """SELECT run_date, model, checkpoint, category, is_alarm, verdict, reason, estimate, limit_low, limit_high FROM drift
+        WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date DESC""",
         *ranking,
     )
-    st.write("No alarm." if alarms.empty else alarms)
+    is_watched = nights["is_alarm"] | (nights["verdict"] != "unknown")
+    alarms = nights[nights["is_alarm"]]
+    if not alarms.empty:
+        st.dataframe(alarms, hide_index=True, width="stretch")
+    elif is_watched.any():
+        st.write(f"No alarm in {is_watched.sum()} nights of series.")
+    else:
+        st.write("Nothing was watched: no word on alarms.")
+    if nights.empty:
+        st.caption("There is no drift before a second night.")
+    elif not is_watched.all():
+        why = nights[~is_watched]["reason"].value_counts()
+        st.caption("Not watched: " + ", ".join(f"{n} nights of series, {reason}" for reason, n in why.items()))
+
+
+def show_ratings(ranking: tuple[str, str, str]) -> None:
+    """What pairs say of each checkpoint: rating with its interval, best first."""
+    rows = ask(
+        """SELECT rank_low, rank_high, model, checkpoint, rating, ci_low AS low, ci_high AS high, anchor, n_win AS won,
+        n_tie AS tied, n_loss AS lost, n_prompts AS prompts, state, reason FROM pair_leaderboard
+        WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY rank_low NULLS LAST, rating DESC NULLS LAST""",
+        *ranking,
+    )
+    st.dataframe(rows, hide_index=True, width="stretch")
+
+
+def show_win_rates(ranking: tuple[str, str, str]) -> None:
+    """Who wins how often against whom; of all judges together there are ratings alone."""
+    rows = ask(
+        """SELECT category, model_a, checkpoint_a, model_b, checkpoint_b, win_rate, coalesce(ci_low_adjusted, ci_low) AS low,
+        coalesce(ci_high_adjusted, ci_high) AS high, verdict, n_win AS won, n_tie AS tied, n_loss AS lost,
+        n_order_dependent AS by_order_alone, n_unjudged AS unjudged, n_prompts AS prompts, reason FROM win_rates
+        WHERE rubric_id = ? AND judge_model = ? AND dimension = ?
+        ORDER BY category, model_a, checkpoint_a, model_b, checkpoint_b""",
+        *ranking,
+    )
+    if rows.empty:
+        st.write("Win rates are each judge's own: choose one.")
+    else:
+        st.dataframe(rows, hide_index=True, width="stretch")
 
 
 def show_lowest(ranking: tuple[str, str, str]) -> None:
@@ -95,10 +145,18 @@ st.set_page_config(page_title=f"Salon: {BENCHMARK}", layout="wide")
 if not FILE.is_file():
     st.error(f"{FILE} is not there; give the lake and the benchmark: streamlit run {Path(__file__).name} -- LAKE BENCHMARK")
     st.stop()
-now = ask("SELECT run_date, publication_id FROM current_publication").iloc[0]
 st.title(BENCHMARK)
+current = ask("SELECT run_date, publication_id FROM current_publication")
+if current.empty:
+    st.warning("No publication is current: none was good enough yet. `salon table` shows the newest, and why. What there is:")
+    st.dataframe(ask("SELECT run_date, publication_id FROM publications ORDER BY ALL"), hide_index=True, width="stretch")
+    st.stop()
+now = current.iloc[0]
 st.caption(f"Current: {now['run_date']:%Y-%m-%d}, publication {now['publication_id'][:16]}")
 chosen = choose()
-for heading, show in (("Leaderboard", show_leaderboard), ("Nights", show_trend), ("Lowest scores", show_lowest)):
+is_pairs = not ask("SELECT 1 FROM pair_leaderboard WHERE rubric_id = ? LIMIT 1", chosen[0]).empty
+of_scores = (("Leaderboard", show_leaderboard), ("Nights", show_trend), ("Lowest scores", show_lowest))
+of_pairs = (("Ratings", show_ratings), ("Win rates", show_win_rates))
+for heading, show in of_pairs if is_pairs else of_scores:
     st.subheader(heading)
     show(chosen)

@@ -55,6 +55,7 @@ def publish_mixed(lake_root: Path, small: SmallLake) -> Path:
         for model, name, points, rank in (("lab/south", "2", -191.0, 2), ("lab/north", "1|a", 0.0, 1))
     ]
     biased = filled_row(POSITION_BIAS, **pair, category="__macro__")
+    rated += [row | {"judge_model": "__pooled__"} for row in rated]
     further = {POSITION_BIAS: table_of(POSITION_BIAS, [biased])}
     further |= {PREFERENCES: table_of(PREFERENCES, [won]), PREFERENCE_RATINGS: table_of(PREFERENCE_RATINGS, rated)}
     put_cells(lake_root, small.cells, benchmark="demo", further=further)

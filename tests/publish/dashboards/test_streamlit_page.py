@@ -1,0 +1,126 @@
+"""infra/dashboards/streamlit_page.py, run with a `streamlit` that keeps what it is told to show."""
+
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from schemas.tables.nights import DRIFT
+from tasks.publish.duckdb_file import write_duckdb
+from tests.publish.dashboards.mixed_lake import publish_mixed
+from tests.support.small_lake import SmallLake, filled_row, table_of
+
+PAGE = Path(__file__).parents[3] / "infra/dashboards/streamlit_page.py"
+
+
+class StoppedPageError(Exception):
+    """What st.stop() raises."""
+
+
+class Page(ModuleType):
+    """Streamlit at our border: each call of a page, in order, and the choices a reader made in the side bar."""
+
+    def __init__(self, choices: dict[str, str]) -> None:
+        super().__init__("streamlit")
+        self.shown: list[Any] = []
+        self.choices, self.offered = choices, dict[str, list[str]]()
+        self.sidebar = SimpleNamespace(selectbox=self._select)
+        for name in ("title", "caption", "subheader", "write", "warning", "dataframe", "altair_chart", "error"):
+            setattr(self, name, self._shows(name))
+
+    def _shows(self, name: str) -> Callable[..., None]:
+        return lambda *values, **_: self.shown.extend((name, value) for value in values)
+
+    def _select(self, label: str, options: Sequence[str], index: int = 0) -> str:
+        self.offered[label] = list(options)
+        return self.choices.get(label, self.offered[label][index])
+
+    def set_page_config(self, **_: object) -> None:
+        """Nothing that a reader reads."""
+
+    def stop(self) -> None:
+        raise StoppedPageError
+
+    def said(self) -> str:
+        return "\n".join(str(value) for name, value in self.shown if name in ("write", "caption", "warning", "subheader"))
+
+
+@pytest.fixture
+def file(tmp_path: Path, small_lake: SmallLake) -> Path:
+    return publish_mixed(tmp_path / "lake", small_lake)
+
+
+def looked_at(file: Path, monkeypatch: pytest.MonkeyPatch, **choices: str) -> Page:
+    page = Page(choices)
+    monkeypatch.setitem(sys.modules, "streamlit", page)
+    monkeypatch.setattr(sys, "argv", [str(PAGE), str(file.parents[3]), "demo"])
+    try:
+        runpy.run_path(str(PAGE), run_name="__main__")
+    except StoppedPageError:
+        page.shown.append(("stop", None))
+    return page
+
+
+def add_nights(file: Path, *nights: dict[str, object]) -> None:
+    named = {"benchmark": "demo", "rubric_id": "small", "judge_model": "eye", "dimension": "overall_score"}
+    rows = table_of(DRIFT, [filled_row(DRIFT, **named, **night) for night in nights]).to_arrow()
+    with duckdb.connect(str(file)) as database:
+        database.register("nights", rows)
+        database.execute("INSERT INTO drift BY NAME FROM nights")
+
+
+def test_where_no_publication_is_current_it_says_so_and_what_there_is(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file.parent / "latest.json").unlink()
+    write_duckdb(file.parents[3], "demo")
+    page = looked_at(file, monkeypatch)
+    assert page.shown[-1] == ("stop", None)
+    assert "No publication is current" in page.said()
+    (listed,) = (value for name, value in page.shown if name == "dataframe")
+    assert len(listed) == 1
+
+
+UNKNOWN = {"verdict": "unknown", "reason": "baseline_incomplete", "is_alarm": False}
+QUIET = {"verdict": "quiet", "is_alarm": False}
+ALARM = {"verdict": "unknown", "reason": "no_anchor", "is_alarm": True}
+
+
+@pytest.mark.parametrize(
+    ("nights", "says", "says_not"),
+    [
+        ([], ["Nothing was watched", "no drift before a second night"], "No alarm"),
+        ([UNKNOWN, UNKNOWN], ["Nothing was watched", "Not watched: 2 nights of series, baseline_incomplete"], "No alarm"),
+        ([UNKNOWN, QUIET], ["No alarm in 1 nights of series", "Not watched: 1 nights of series, baseline"], "Nothing was"),
+        ([QUIET], ["No alarm in 1 nights of series"], "Not watched"),
+        ([QUIET, ALARM], [], "No alarm"),
+    ],
+    ids=["one night", "the baseline is incomplete", "one is watched", "all are watched", "an alarm without a verdict"],
+)
+def test_no_alarm_is_said_of_what_was_watched(
+    file: Path, monkeypatch: pytest.MonkeyPatch, nights: list[dict[str, object]], says: list[str], says_not: str
+) -> None:
+    if nights:
+        add_nights(file, *nights)
+    page = looked_at(file, monkeypatch, Rubric="small")
+    for text in says:
+        assert text in page.said()
+    assert says_not not in page.said()
+    alarms = [value for name, value in page.shown if name == "dataframe" and "is_alarm" in value.columns]
+    assert [len(one) for one in alarms] == ([1] if ALARM in nights else [])
+
+
+def test_a_rubric_of_pairs_can_be_chosen_and_shows_ratings_and_win_rates(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked_at(file, monkeypatch).offered["Rubric"] == ["preference", "small"]
+    page = looked_at(file, monkeypatch, Rubric="preference")
+    assert [value for name, value in page.shown if name == "subheader"] == ["Ratings", "Win rates"]
+    ratings, rates = (value for name, value in page.shown if name == "dataframe")
+    assert isinstance(ratings, pd.DataFrame)
+    assert ratings["checkpoint"].to_list() == ["1|a", "2"]
+    assert rates["win_rate"].to_list() == [0.75]
+    assert page.offered["Judge"] == ["eye", "__pooled__"]
+    assert "choose one" in looked_at(file, monkeypatch, Rubric="preference", Judge="__pooled__").said()
