@@ -12,7 +12,7 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
 from schemas.pointers import look_up
-from schemas.statuses.rows import FINAL_REPLY_STATUSES
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.context import StageContext
 from tasks.delimited import columns_told
@@ -33,6 +33,10 @@ from tasks.ledger.queries import row_of, stored_row
 N_EXAMPLES = 5
 _OF_A_LAKE = {"request_key", "ask_index", "status", "reply_text", "n_attempts"}
 _ROWS_PER_COMMIT = 2_000
+_ANOTHER_TEMPLATE = (
+    '; if it was rebuilt by a template since mended, state a deployment = "template 2" of the judge and import again: what it is '
+    "asked has keys of its own then"
+)
 
 
 @dataclass(slots=True)
@@ -155,7 +159,11 @@ def _store(ledger: Ledger, result: ImportResult, rows: _Rows, contradicted: Mapp
             if (places := contradicted.get(_ask(row))) is not None:
                 places.append(place)
             elif (digest := held.get(_ask(row))) is not None and row["reply_sha256"] not in {None, digest}:
-                result.contradict(f"{place}: the ledger has another reply to request {row['request_key'][:12]}, which stays")
+                is_first_rebuilt = row["origin"] == ReplyOrigin.REBUILT and not result.contradicting_examples
+                result.contradict(
+                    f"{place}: the ledger has another reply to request {row['request_key'][:12]}, which stays"
+                    f"{_ANOTHER_TEMPLATE if is_first_rebuilt else ''}"
+                )
             else:
                 new.append(row)
         n_new = ledger.store_rows(new)

@@ -162,3 +162,27 @@ recorded = true
     assert "requests    3: 3 stored already, 0 sent" in said.out
     assert "the ledger lacked 3 replies that the lake holds" in said.err
     assert cells_of(tmp_path / "lake").filter(metric="mean")["estimate"].to_list() == board
+
+
+def test_a_wrong_template_is_mended_by_a_deployment(salon: Callable[..., Said], tmp_path: Path) -> None:
+    for n in range(3):
+        Image.new("RGB", (8, 8), (80 * n, 0, 0)).save(tmp_path / f"{n}.png")
+    rows = [f'{{"image": "{n}.png", "prompt": "shade {n}", "score": {n + 1}}}' for n in range(3)]
+    (tmp_path / "m.jsonl").write_text("\n".join(rows))
+
+    def imported(template: str, judge: str = "") -> Said:
+        (tmp_path / "b.toml").write_text(
+            'name = "b"\n[[sources]]\nreader = "manifest"\npath = "m.jsonl"\nmodel = "m"\n[[rubrics]]\nid = "alignment"\n'
+            f'[[judges]]\nmodel = "gpt-4o"\nrecorded = true\n{judge}\n[recorded]\ntemplate = "{template}"\n'
+        )
+        return salon("import", "b.toml", "--replies", "m.jsonl")
+
+    assert "3 rows: 3 stored" in imported("I like {score}").out
+    refused = imported("Score: {score}").out
+    assert "0 stored, 0 there already, 0 left out, 3 contradicting" in refused
+    assert " ".join(refused.split()).count('state a deployment = "template 2" of the judge and import again') == 1
+    mended = imported("Score: {score}", 'deployment = "template 2"')
+    assert "3 rows: 3 stored, 0 there already, 0 left out" in mended.out
+    means = cells_of(tmp_path / "lake").filter(metric="mean", category="__micro__", judge_model="gpt-4o")["estimate"]
+    assert 2.0 in means.to_list()
+    assert "0 stored, 3 there already" in imported("I like {score}").out, "what was rebuilt before is where it was"
