@@ -121,7 +121,7 @@ class _JudgeFiles:
             with closing(requests.blocks(keys)) as blocks:
                 for rows, pictures in blocks:
                     check_not_stopped()
-                    for key, _, parameters, _, messages, _ in rows.iter_rows():
+                    for key, _, parameters, _, messages in rows.iter_rows():
                         shown = [self._shown(digest, pictures(digest)) for digest in digests_of(messages)]
                         body = files.payload(model, orjson.loads(parameters), orjson.loads(messages), shown)
                         self._add(key, int(key in due), files.line(custom_id(key, int(key in due)), body))
