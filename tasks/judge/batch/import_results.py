@@ -131,21 +131,24 @@ class _Taking:
 
     def _lines(self, file: Path) -> Iterator[_Line]:
         """The lines that answer planned requests; the others are counted and told."""
+        place = file.name
 
-        def pass_over(number: int) -> None:
+        def at_line(number: int, is_result: bool) -> None:
+            nonlocal place
+            place = f"{file.name}, line {number}"
             self.found.n_rows += 1
-            self.found.leave_out(f"{file.name}, line {number}", "no line of results: a JSON object with a custom_id is expected")
+            if not is_result:
+                self.found.leave_out(place, "no line of results: a JSON object with a custom_id is expected")
 
         read = batch_files_of(next(iter(self.judges.values()))).results
         try:
-            for name, ended in read(file, self._without_secrets(), pass_over):
-                self.found.n_rows += 1
+            for name, ended in read(file, self._without_secrets(), at_line):
                 key, index = ask_of(name) or (name, 0)
                 part = self.requests.part_of.get(key)
                 if part is None:
-                    self.found.leave_out(file.name, f"custom_id {name[:80]!r} is of no request of this benchmark")
+                    self.found.leave_out(place, f"custom_id {name[:80]!r} is of no request of this benchmark")
                     continue
-                yield _Line(key, index, self.judges[self.requests.parts[part].judge_model], ended, f"{file.name}, {name}")
+                yield _Line(key, index, self.judges[self.requests.parts[part].judge_model], ended, f"{place}, {name}")
         except OSError as error:
             raise SourceError(f"{file}: cannot be read: {error}") from error
 

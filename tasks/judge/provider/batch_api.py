@@ -96,9 +96,9 @@ class BatchFiles:
     """What writes and reads a provider's batch files where there is no network, and no key.
 
     `payload`: the body, by the model's name. `line`: it as a line, by a custom_id. `results`: as BatchApi's, given what takes
-    secrets out of a line before it is read, and what is told the number of a line that cannot be told apart.
+    secrets out of a line before it is read, and what is told each line's number and whether it can be told apart.
     """
 
     payload: Callable[[str, Mapping[str, object], Sequence[Mapping[str, Any]], Sequence[RequestPicture]], Payload]
     line: Callable[[str, Payload], bytes]
-    results: Callable[[Path, Callable[[bytes], bytes], Callable[[int], object]], Iterator[tuple[str, Ended]]]
+    results: Callable[[Path, Callable[[bytes], bytes], Callable[[int, bool], object]], Iterator[tuple[str, Ended]]]

@@ -191,11 +191,11 @@ def read_result_lines(
     name_key: str,
     answer_of: Callable[[dict[str, Any]], Ended],
     clean: Callable[[bytes], bytes] = bytes,
-    on_passed: Callable[[int], object] | None = None,
+    on_line: Callable[[int, bool], object] | None = None,
 ) -> Iterator[tuple[str, Ended]]:
     """(name, answer) of every line of a file of results that can be told apart.
 
-    The others are passed over; `on_passed` is told their numbers, from 1 on.
+    The others are passed over. `on_line` is told the number of each that is not blank, from 1 on, and whether it is one of these.
     `clean` takes secrets out of a line before it is read: an answer holds no more than the beginning of some texts.
     """
     with path.open("rb") as file:
@@ -205,10 +205,10 @@ def read_result_lines(
                 _skip_line(file)
             else:
                 found = _result(clean(line), name_key, answer_of)
+            if on_line is not None and (found is not None or line.strip()):
+                on_line(number, found is not None)
             if found is not None:
                 yield found
-            elif on_passed is not None and line.strip():
-                on_passed(number)
 
 
 def _skip_line(file: IO[bytes]) -> None:

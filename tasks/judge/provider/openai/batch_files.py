@@ -31,10 +31,10 @@ def request_line(custom_id: str, payload: Payload) -> bytes:
 
 
 def read_results(
-    path: Path, clean: Callable[[bytes], bytes] = bytes, on_passed: Callable[[int], object] | None = None
+    path: Path, clean: Callable[[bytes], bytes] = bytes, on_line: Callable[[int, bool], object] | None = None
 ) -> Iterator[tuple[str, Ended]]:
     """(custom_id, answer) of every line of a file of results that can be told apart; see read_result_lines."""
-    return read_result_lines(path, "custom_id", _answer, clean, on_passed)
+    return read_result_lines(path, "custom_id", _answer, clean, on_line)
 
 
 def _answer(content: dict[str, Any]) -> Ended:

@@ -173,6 +173,8 @@ def test_lines_of_no_use_are_told_and_cost_nothing(tmp_path: Path, salon: Callab
     assert said.code == 1, said.err
     assert "8 rows: 1 stored, 0 there already, 5 left out, 1 contradicting, 1 failed" in said.out
     assert "r.jsonl, line 4" in said.out
+    assert f"left out: r.jsonl, line 2: custom_id '{'f' * 64}-0' is of no request" in " ".join(said.out.split())
+    assert "contradicting: s.jsonl, line 1, " in said.out
     assert salon("export", file, "--batch-files", "again").code == 0
     assert len(lines_of(tmp_path / "again")) == N - 1, "what failed, and what nothing came of, is still to be asked"
 
