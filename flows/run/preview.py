@@ -202,7 +202,7 @@ def _unusable(run: StageContext) -> list[Unusable]:
 
     some = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: first_rows(rows.filter(is_unusable)))
     first = first_rows(some.lazy()).collect()
-    return [Unusable(*row) for row in first.sort("status", "source", "source_key").iter_rows()]
+    return [Unusable(*row) for row in first.sort("status", maintain_order=True).iter_rows()]  # of each in the order of the source
 
 
 def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str]:

@@ -1,6 +1,7 @@
 """Settings that only the rubrics, the provider or the dataset show to be wrong: `salon plan` refuses them with their line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[...
     assert "broken_image 1 rows are not judged:\n            source-0, m.jsonl#2: " in said.out
     again = "duplicate   1 rows are earlier samples again, whose judgement counts for both:"
     assert f"{again}\n            source-0, m.jsonl#3" in said.out
+
+
+def test_the_rows_that_plan_names_are_the_first_of_the_source(file: Path, salon: Callable[..., Said]) -> None:
+    bad = {2, 4, 9, 12, 13, 18, 20, 101}
+    rows = [{"image": "broken.png" if n in bad else "a.png", "prompt": f"p{n}"} for n in range(1, 102)]
+    (file.parent / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file.write_text(FILE + "[limits]\nshard_size = 10\n")
+    said = salon("plan", file).out
+    assert "broken_image 8 rows are not judged; the first 5:" in said
+    assert re.findall(r"m\.jsonl#(\d+)", said) == ["2", "4", "9", "12", "13"]
 
 
 def test_advice_is_not_taken_for_a_secret(file: Path, salon: Callable[..., Said]) -> None:
