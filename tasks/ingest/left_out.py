@@ -17,7 +17,7 @@ from unicodedata import normalize
 import numpy as np
 
 from tasks.ingest.paths import encodable, is_inside, quote
-from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below
+from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below, hidden_pictures
 from tasks.ingest.sources import ResolvedSource
 
 N_NAMED = 5
@@ -44,6 +44,7 @@ class LeftOut:
     n_without_row: int = 0  # pictures that no metadata file names
     metadata: Sequence[str] = ()  # where those would be named
     empty: Sequence[str] = ()  # folders that a placeholder stands for and that hold no picture
+    n_hidden: int = 0  # pictures whose name, or folder's, begins with a full stop
     separators: Sequence[str] = ()  # what is said of tables that are read otherwise than by commas
 
     def said(self) -> str:
@@ -53,6 +54,9 @@ class LeftOut:
             n = sum(self.n_by_suffix.values())
             what = f"{n:,} file is" if n == 1 else f"{n:,} files are"
             clauses.append(f"{what} not read ({_counted(self.n_by_suffix)}); pictures are {' '.join(sorted(IMAGE_SUFFIXES))}")
+        if self.n_hidden:
+            what = "1 hidden picture is" if self.n_hidden == 1 else f"{self.n_hidden:,} hidden pictures are"
+            clauses.append(f"{what} not read (a name, or a folder's, begins with a full stop)")
         if self.n_without_row:
             what = "1 picture has" if self.n_without_row == 1 else f"{self.n_without_row:,} pictures have"
             clauses.append(f"{what} no row in {_named(self.metadata)}")
@@ -77,9 +81,12 @@ def left_out_of(source: ResolvedSource, named: "array[int] | None", metadata: Se
             if not is_picture and not is_read:
                 counts[kind if kind in counts or len(counts) < _N_SUFFIXES else _OTHERS] += 1
             n_without_row += is_picture and listed is not None and not is_read
+    hidden = np.array(array("q", map(number_of, hidden_pictures(source.path))))
+    n_hidden = len(hidden) if listed is None else int(np.isin(hidden, listed, invert=True).sum())
     is_empty = not n_pictures and not named and bool(source.prefix)
     where = [source.key(place) for place in metadata[: N_NAMED + 1]] if n_without_row else []
-    return LeftOut(source.name, dict(counts), n_without_row, where, [encodable(source.prefix)] if is_empty else [])
+    empty = [encodable(source.prefix)] if is_empty else []
+    return LeftOut(source.name, dict(counts), n_without_row, where, empty, n_hidden)
 
 
 class RealPlaces:
@@ -131,6 +138,7 @@ def _together(source: str, parts: Sequence[LeftOut]) -> LeftOut:
         sum(one.n_without_row for one in parts),
         [place for one in parts for place in one.metadata],
         [place for one in parts for place in one.empty],
+        sum(one.n_hidden for one in parts),
         [said for one in parts for said in one.separators],
     )
 

@@ -20,6 +20,16 @@ def files_below(root: Path) -> Iterator[str]:
                 yield name if place == "." else f"{place}/{name}"
 
 
+def hidden_pictures(root: Path) -> Iterator[str]:
+    """What files_below leaves out and is called as pictures are; in no order."""
+    for folder, _, files in os.walk(root):
+        place = Path(folder).relative_to(root)
+        is_hidden = any(part.startswith(".") for part in place.parts)
+        for name in files:
+            if (is_hidden or name.startswith(".")) and Path(name).suffix.lower() in IMAGE_SUFFIXES:
+                yield (place / name).as_posix()
+
+
 def files_of(source: ResolvedSource, suffix: str, advice: str) -> list[str]:
     """The source's file, or those of its folder with this suffix, below its root. Raises SourceError where there is none."""
     if source.path.is_file():

@@ -48,6 +48,23 @@ CASES = {
         [f"6 files are not read (no suffix 4, .avif 1, .heic 1); pictures are {PICTURES}; 1 folder holds no picture: 'b'"],
     ),
     "one file": (FOLDERS, {"a/1.png": None, "a/2.avif": ""}, [f"1 file is not read (.avif 1); pictures are {PICTURES}"]),
+    "hidden pictures": (
+        FOLDERS,
+        {
+            "a/1.png": None,
+            "a/.2.PNG": None,
+            "a/__MACOSX/._1.png": "",
+            "b/.cache/sub/3.jpg": None,
+            "b/4.png": None,
+            "a/.x.txt": "",
+        },
+        ["source 'source-0': 3 hidden pictures are not read (a name, or a folder's, begins with a full stop)"],
+    ),
+    "a hidden picture with a row": (
+        FOLDERS,
+        {"a/metadata.csv": "file_name\n.1.png\n", "a/.1.png": None, "a/.2.png": None},
+        ["source 'source-0': 1 hidden picture is not read"],
+    ),
     "folders without a picture": (
         FOLDERS,
         {"a/1.png": None, "b/": None, "c/sub/": None},
