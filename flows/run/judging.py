@@ -22,6 +22,7 @@ from tasks.judge.shard import JudgeShard
 from tasks.judge.shard_requests import OnAttempt, OnReply
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
+from tasks.ledger.unstored import Unstored
 from tasks.stopping import check_not_stopped
 
 N_ROUNDS = 10
@@ -98,10 +99,15 @@ def _n_stored(run: RunContext, parts: Sequence[PlannedPart], ledger: Ledger) -> 
 
 def _take_back(run: RunContext, ledger: Ledger) -> bool:
     """The lake's replies into a ledger that lacks them; whether it did."""
+    unstored = Unstored(run.lake.root)
+    with unstored.told():
+        n_taken_in = unstored.take_in(ledger, is_from_all=True)
+    if n_taken_in:
+        run.reporter.say(f"{n_taken_in:,} replies that were paid for before, and found no place in the ledger, are stored now")
     n_restored = restore(run.lake, ledger)
     if n_restored:
         run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
-    return n_restored > 0
+    return n_restored + n_taken_in > 0
 
 
 def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart]) -> None:

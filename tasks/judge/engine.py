@@ -9,7 +9,7 @@ import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 
-from schemas.errors import JudgeChangedError
+from schemas.errors import JudgeChangedError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ParseReason, ReplyOrigin, ReplyStatus
 from tasks.judge.admission import AdmissionControl
@@ -68,8 +68,9 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
     finally:
         for task in beside:
             task.cancel()
-        await claims.release()
-    failed = [error for worker in workers if (error := worker.exception()) is not None]
+        failed = [error for worker in workers if worker.done() and (error := worker.exception()) is not None]
+        with contextlib.suppress(*[StoreError] * bool(failed)):  # what a worker failed of is told; claims end with their process
+            await claims.release()
     if failed:
         raise failed[0]
     run.outcome.n_requests, run.outcome.n_cached = requests.height, queue.n_done
@@ -154,10 +155,8 @@ class _Run:
             reason = self.breaker.readings.record(read)
             if self.breaker.readings.is_open:
                 self.stopping.set()
-            opened = await self.shard.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
+            opened = await self.shard.finish(attempt_id, reply, is_reasked=is_reasked)
             self.outcome.count(reply)
-            if self.shard.on_reply is not None:
-                self.shard.on_reply(reply)
             await self.check_identity(answer)
             if opened is None:
                 break

@@ -20,6 +20,7 @@ from tasks.judge.runtime import LOOP
 from tasks.judge.session import first_replies, session_of
 from tasks.judge.shard_requests import OnAttempt, OnReply, Shard
 from tasks.ledger.ledger import opened
+from tasks.ledger.unstored import Unstored
 
 STOP_POLL_S = 0.1
 
@@ -44,7 +45,9 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
     """
     part, ids = shard.part, context.ids
     requests = context.lake.read_part(REQUESTS, ids.plan_id, part.index)
-    with opened(context.ledger_url) as ledger:
+    unstored = Unstored(context.lake.root)
+    with opened(context.ledger_url) as ledger, unstored.told():
+        unstored.take_in(ledger)  # also what an earlier try of this shard could not store
         keys = requests["request_key"]
         known = ledger.known(keys)
         if len(known) == keys.n_unique() and not ledger.reasks_due(keys):
@@ -74,6 +77,7 @@ def judge_shard(context: StageContext, shard: JudgeShard, stop: threading.Event 
                 *told,
                 max_missing_input=gate.max_missing_input,
                 first_replies=first,
+                unstored=unstored,
             )
             try:
                 async with open_admission(ledger, session, rubric, shard.limits, ids.run_id, ids.spends_from) as admission:

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.benchmark.file import Gate, Limits
-from schemas.errors import CorruptLakeError
+from schemas.errors import CorruptLakeError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.base import Provider
@@ -27,6 +27,7 @@ from tasks.judge.retries import (
 )
 from tasks.judge.work_queue import POLL_S, QueuedRequest
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.unstored import Unstored
 
 OnReply = Callable[[JudgeReply], None]
 OnAttempt = Callable[[Answer], None]
@@ -51,6 +52,7 @@ class Shard:
     poll_s: float = POLL_S
     max_missing_input: float = Gate().max_missing_input
     first_replies: FirstReplies = field(default_factory=FirstReplies)
+    unstored: Unstored | None = None
 
     async def payload(self, request: QueuedRequest, pictures: list[RequestPicture], attempt_id: str) -> Payload:
         """The payload, made anew for each attempt: nothing of it is kept through waits. Raises CorruptLakeError."""
@@ -62,6 +64,23 @@ class Shard:
         except CorruptLakeError:
             await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
             raise
+
+    async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool) -> str | None:
+        """Store a final reply and tell of it; the id of the re-ask's first attempt. Raises StoreError where the ledger lacks it.
+
+        The lake keeps it then: it was paid for, and whoever asks next stores it first.
+        """
+        try:
+            opened = await self.ledger.finish(attempt_id, reply, is_reasked=is_reasked)
+        except StoreError:
+            machine = self.ledger.machine
+            kept = partial(self.unstored.keep, is_reasked=is_reasked, machine=machine) if self.unstored else None
+            if kept and await machine.in_thread(kept, attempt_id, reply) and self.on_reply is not None:
+                self.on_reply(reply)
+            raise
+        if self.on_reply is not None:
+            self.on_reply(reply)
+        return opened
 
     def wait_s(self, answer: Answer, n_tried: Counter[ReplyStatus]) -> float | None:
         """Seconds until the next attempt, None where there is none. What the provider asks for is the least that is waited."""

@@ -12,12 +12,14 @@ from typing import TypeVar
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from schemas.errors import StoreError
+from tasks.ledger.full_disk import ROOM, root_of
 from tasks.ledger.process_identity import HERE, Machine
 
 log = logging.getLogger("salon.ledger")
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each pipeline that a lost connection ended: told here, once
-_PASSING = ("08", "40", "57P", "53300")
-"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is full."""
+_PASSING = ("08", "40", "57P", "53000", "53200", "53300")
+"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is short of what is
+not room on its disk (full_disk.py)."""
 _REFUSED = re.compile(
     r"authentication failed for user|no password supplied|(role|database) \".*\" (does not exist|is not permitted to log in)"
     r"|no pg_hba\.conf entry|permission denied for database"
@@ -48,6 +50,7 @@ def is_refused(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
+    error = root_of(error)
     if not isinstance(error, DBAPIError) or isinstance(error.orig, sqlite3.Error):
         return False
     state = getattr(error.orig, "sqlstate", None)
@@ -77,10 +80,10 @@ class Backoff:
         """Whether no further try is to be made."""
         return self.waited_s >= self.seconds
 
-    def wait(self) -> None:
+    def wait(self, *, is_for_room: bool = False) -> None:
         """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
         if self.n_waits == 3:  # not where a transaction was undone for another's sake
-            _ABSENCE.begin(self.seconds)
+            (ROOM if is_for_room else _ABSENCE).begin(self.seconds)
         if self.n_waits:
             most_s = min(
                 MOST_WAIT_S, LEAST_WAIT_S * 2.0 ** min(self.n_waits, 30), max(self.seconds - self.waited_s, LEAST_WAIT_S)

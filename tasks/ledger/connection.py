@@ -24,6 +24,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from schemas.errors import InputError, StoreError
 from tasks.lake.atomic_files import make_folder
 from tasks.ledger.backoff import is_refused, is_unresolved
+from tasks.ledger.full_disk import is_full, root_of
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.statements import insert_where_absent, state_row, upsert
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema
@@ -156,8 +157,8 @@ def explain(url: URL, error: Exception) -> Exception:
     """A driver's error as one sentence with what to do. Statements and their values stay out of it. Any other error as it is."""
     if not isinstance(error, UNUSABLE):
         return error
-    while "no such savepoint" in str(error) and isinstance(error.__context__, UNUSABLE):
-        error = error.__context__  # the database undid all by itself: why it did so says what is wrong
+    cause = root_of(error)
+    error = cause if isinstance(cause, SQLAlchemyError) else error  # why the database undid all by itself
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
     if is_refused(error):
         return InputError(
@@ -171,7 +172,7 @@ def explain(url: URL, error: Exception) -> Exception:
         advice = f"check {url.host}, the host's name in `ledger`, and that it can be looked up from here"
     elif any(words in said for words in _AWAY):
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
-    elif "full" in said or "No space" in said:
+    elif is_full(error) or "full" in said or "No space" in said:
         advice = "the disk is full; free space, then run the same command again: what was stored is kept"
     elif "not a database" in said or "malformed" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from schemas.errors import StoreError
 from tasks.ledger.backoff import Backoff, is_passing
+from tasks.ledger.full_disk import ROOM, is_full
 from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.transactions import NO_RESULTS, Result, Transactions, Waiting, Write
 
@@ -127,7 +128,7 @@ class GroupCommit:
             self._machine.sleep(PAUSE_STEP_S)
 
     def _write(self, batch: list[Waiting]) -> None:
-        """Commit a batch and tell its callers. A server that goes away is waited for: what was bought is to be stored."""
+        """Commit a batch and tell its callers. A server that goes away, or room, is waited for: what was bought is kept."""
         backoff = Backoff(self._max_away_s, self._machine)
         while batch:
             try:
@@ -135,22 +136,23 @@ class GroupCommit:
                 away_s = backoff.waited_s if backoff.n_waits else None
                 results = self._transactions.make(batch, away_s) if batch else NO_RESULTS
             except Exception as cause:  # noqa: BLE001 - whatever it is, those who wait must hear of it
-                error = self._explain(cause)
-                is_over = not is_passing(cause) or backoff.is_over
+                error, is_for_room = self._explain(cause), is_full(cause)
+                is_over = not (is_for_room or is_passing(cause)) or backoff.is_over
             else:
                 backoff.ended()
+                if any(waiting.writes for waiting in batch):
+                    ROOM.end()
                 _resolve(batch, None, results)
                 return
             if is_over:
-                functions = [waiting for waiting in batch if waiting.function]
-                _resolve(functions or batch, error)
-                batch = [waiting for waiting in batch if not waiting.function] if functions else []  # bought: stored without them
+                first, batch = _to_give_up(batch)
+                _resolve(first, error)
             else:
-                backoff.wait()
+                backoff.wait(is_for_room=is_for_room)
 
     def _without_spending(self, batch: list[Waiting]) -> list[Waiting]:
         """On a nearly full disk, refuse what would lead to new replies and go on with the rest."""
-        refused = [waiting for waiting in batch if any(write.opens for write in waiting.writes)]
+        refused = [waiting for waiting in batch if waiting.opens]
         if self._folder is None or not refused:
             return batch
         n_free = shutil.disk_usage(self._folder).free
@@ -162,6 +164,15 @@ class GroupCommit:
         )
         _resolve(refused, error)
         return [waiting for waiting in batch if waiting not in refused]
+
+
+def _to_give_up(batch: list[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
+    """Of a batch that failed who hear of it, and the rest: what was bought may be written without functions, or new attempts."""
+    functions = [waiting for waiting in batch if waiting.function]
+    if functions:
+        return functions, [waiting for waiting in batch if not waiting.function]
+    opening = [waiting for waiting in batch if waiting.opens]
+    return (opening, [waiting for waiting in batch if not waiting.opens]) if opening else (batch, [])
 
 
 def _resolve(batch: list[Waiting], error: Exception | None, results: Mapping[int, Result] = NO_RESULTS) -> None:

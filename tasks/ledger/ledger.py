@@ -26,6 +26,7 @@ from tasks.lake.object_store.client import store_wait_s
 from tasks.ledger import queries
 from tasks.ledger.backoff import MAX_AWAY_S, retried
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_file
+from tasks.ledger.full_disk import ROOM
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.process_identity import HERE, Machine
@@ -35,7 +36,7 @@ from tasks.ledger.transactions import Write
 
 _Found = TypeVar("_Found")
 
-_END = (
+END = (
     update(ATTEMPTS)
     .where(ATTEMPTS.c.attempt_id == bindparam("id"))
     .values(ended_at_us=bindparam("at"), status=bindparam("how"), detail=bindparam("why"))
@@ -85,20 +86,21 @@ class Ledger:
         """Record that an attempt ended without a final reply."""
         writer = self._open()
         writer.end_attempt()
-        await writer.commit(Write(_END, [queries.end_row(attempt_id, status, detail, self.machine)]))
+        await writer.commit(Write(END, [queries.end_row(attempt_id, status, detail, self.machine)]))
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool = False) -> str | None:
         """Store a final reply; when this returns it is durable. With `is_reasked`, the id of the re-ask's first attempt."""
         writer = self._open()
-        ended = Write(_END, [queries.end_row(attempt_id, reply.status, reply.error_detail, self.machine)])
+        ended = Write(END, [queries.end_row(attempt_id, reply.status, reply.error_detail, self.machine)])
         writes = [ended, Write(self._insert, [queries.received_row(reply, self.machine)])]
         reask = None
         if is_reasked:
             reask = queries.attempt_row(reply.request_key, reply.ask_index + 1, reply.judge_model, self.machine)
             writes.append(Write(self._begin, [reask]))
-        if not reask:
+        else:
             writer.end_attempt()
-        await writer.commit(*writes)
+        with ROOM.waiting():
+            await writer.commit(*writes)
         return str(reask["attempt_id"]) if reask else None
 
     def store(self, replies: Sequence[JudgeReply]) -> int:

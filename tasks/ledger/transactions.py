@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.expression import Executable
 
 from tasks.ledger.backoff import is_passing
+from tasks.ledger.full_disk import is_full
 from tasks.ledger.pipelining import begin, commit, later, n_changes, pipelined, sync
 from tasks.ledger.process_identity import HERE, RENEW_EVERY_S, Machine, expiry_us
 from tasks.ledger.statements import now_us, state_row, upsert
@@ -46,6 +47,11 @@ class Waiting:
     function: Callable[[Connection], Any] | None = None
     is_lasting: bool = True
     changes_state: bool = True
+
+    @property
+    def opens(self) -> bool:
+        """Whether it comes before money is spent."""
+        return any(write.opens for write in self.writes)
 
 
 class Transactions:
@@ -128,7 +134,7 @@ class Transactions:
             with contextlib.nullcontext() if is_sole else connection.begin_nested():
                 return function(connection), None
         except SQLAlchemyError as error:
-            if is_passing(error):
+            if is_passing(error) or is_full(error):
                 raise  # the transaction is gone with it
             return None, self._explain(error)
         except Exception as error:  # noqa: BLE001 - it belongs to the caller, and the others' writes must stand

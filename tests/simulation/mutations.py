@@ -49,8 +49,8 @@ MUTATIONS: Mapping[str, Mutation] = {
         "            await self.queue.claims.give_back(request.request_key)\n            reply = self.reply(",
     ),
     "told before it is stored": Mutation(
-        "tasks.judge.engine", "            opened = await self.shard.ledger.finish(",
-        "            self.shard.on_reply(reply)\n            opened = await self.shard.ledger.finish(",
+        "tasks.judge.shard_requests", "            opened = await self.ledger.finish(",
+        "            self.on_reply(reply)\n            opened = await self.ledger.finish(",
     ),
     "attempt recorded after it is sent": Mutation(
         "tasks.ledger.ledger", "await writer.commit(Write(self._begin, [row], opens=True))",

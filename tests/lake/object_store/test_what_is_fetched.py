@@ -1,20 +1,26 @@
-"""What a machine fetches of a data set that others wrote: rows without their pictures, and few of the pictures."""
+"""What a machine fetches that others wrote: rows without their pictures, few of the pictures, paid replies kept aside."""
 
 import io
 import random
+from collections.abc import Callable
 
 import polars as pl
 import pytest
 from PIL import Image
 
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.records import Sample
+from schemas.records import JudgeReply, Sample
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.ingest.identity import ID_BYTES
 from tasks.ingest.samples import OpenShard, SampleList, finish, open_and_write_shard
 from tasks.lake.pictures import StoredDataset
+from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.unstored import Unstored
 from tasks.publish.report.pictures import thumbnails_of
+from tests.lake.object_store.conftest import Objects
 
 N_PARTS, N_ROWS = 3, 150  # a part has row groups of 64
 SIDE_PX = 64  # noise, which nothing compresses: 12 kB
@@ -98,3 +104,15 @@ def test_a_part_that_is_not_its_marker_s_is_told(machine, objects, served, tmp_p
     objects[name] = damage(objects[name])
     with pytest.raises(error):
         machine("reader").scan(SAMPLES, key)
+
+
+def test_a_paid_reply_kept_aside_is_taken_in_by_another_machine_and_is_gone_from_the_bucket(
+    machine: Callable[[str], Lake], ledger: Ledger, objects: Objects
+) -> None:
+    here, there = Unstored(machine("a").root), Unstored(machine("b").root)
+    here.keep("an attempt", JudgeReply("0" * 64, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED, text="1"), is_reasked=False)
+    assert there.take_in(ledger) == 0, "no shard lists the bucket"
+    assert there.take_in(ledger, is_from_all=True) == 1
+    assert objects.names("unstored") == []
+    assert here.take_in(ledger) == 0
+    assert ledger.known(["0" * 64]) == {"0" * 64}

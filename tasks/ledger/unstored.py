@@ -1,0 +1,117 @@
+"""Replies that were paid for and that the ledger did not take in the time it is waited for: a small file each, in the lake.
+
+`unstored/<request key>-<ask index>.json`. Whoever asks next stores them first, so that none is lost or bought twice; a file goes
+when its reply is durable in the ledger. Replies that are in the lake's snapshots come back by snapshot.py.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy.engine import Connection
+
+from schemas.errors import StoreError
+from schemas.records import JudgeReply
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.object_store.cache_folder import bucket_behind, push, refresh
+from tasks.lake.object_store.client import each
+from tasks.ledger import queries
+from tasks.ledger.ledger import END, Ledger
+from tasks.ledger.process_identity import HERE, Machine
+from tasks.ledger.statements import insert_where_absent
+from tasks.ledger.tables import ATTEMPTS, REPLIES
+
+log = logging.getLogger("salon.ledger")
+FOLDER: Final = "unstored"
+
+
+@dataclass(slots=True)
+class Unstored:
+    """What a lake (its folder) keeps of such replies. `n_lost`: those that found no room there either."""
+
+    root: Path
+    n_lost: int = 0
+
+    @property
+    def files(self) -> list[Path]:
+        """One for each reply that waits here."""
+        return sorted((self.root / FOLDER).glob("*.json"))
+
+    def keep(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool, machine: Machine = HERE) -> bool:
+        """Put a reply on the disk; whether it is there. On a bucket's lake others can take it in too, once the bucket has it."""
+        row = {name: _as_json(value) for name, value in queries.received_row(reply, machine).items()}
+        content = json.dumps({"attempt_id": attempt_id, "is_reasked": is_reasked, "reply": row}).encode()
+        target = self.root / FOLDER / f"{reply.request_key}-{reply.ask_index}.json"
+        try:
+            write_bytes(content, target, self.root / "staging")
+        except StoreError:
+            self.n_lost += 1
+            return False
+        with suppress(StoreError):
+            push(self.root, target)
+        return True
+
+    def take_in(self, ledger: Ledger, *, is_from_all: bool = False) -> int:
+        """Store what waits here; how many replies that were. `is_from_all`: what other machines put into the bucket too."""
+        bucket = bucket_behind(self.root)
+        if bucket is not None and is_from_all:
+            each(partial(refresh, self.root, bucket), bucket.below(FOLDER))
+        files = self.files
+        if not files:
+            return 0
+        waiting = []
+        for path in files:
+            with suppress(FileNotFoundError):  # another process took it in meanwhile
+                waiting.append(json.loads(path.read_bytes()))
+        n_new = ledger.alone_now(partial(_store, waiting=waiting, machine=ledger.machine))
+        if bucket is not None:
+            bucket.delete(path.relative_to(self.root).as_posix() for path in files)
+        for path in files:
+            path.unlink(missing_ok=True)
+        return n_new
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """A StoreError that ends the block says also how many replies wait here, and how many are lost."""
+        try:
+            yield
+        except StoreError as error:
+            if self.n_lost:
+                log.warning("%d paid replies could not be stored, nor kept in %s: they are asked again", self.n_lost, self.root)
+            n_waiting = len(self.files)
+            if not n_waiting or type(error) is not StoreError or FOLDER in str(error):
+                raise
+            where = f"{n_waiting:,} paid replies wait in {self.root / FOLDER}"
+            raise StoreError(f"{error}. {where}: the same command stores them first, and buys none of them again") from error
+
+
+def _store(connection: Connection, waiting: list[dict[str, Any]], machine: Machine) -> int:
+    """Their attempts end, and those the ledger lacks are stored, with the re-asks they are owed."""
+    rows = [{name: _of_json(value) for name, value in one["reply"].items()} for one in waiting]
+    there = queries.digests(connection, [row["request_key"] for row in rows])
+    replies, reasks = list[dict[str, Any]](), list[dict[str, Any]]()
+    for one, row in zip(waiting, rows, strict=True):
+        key, ask_index = row["request_key"], row["ask_index"]
+        ended = {"id": one["attempt_id"], "at": row["received_at_us"], "how": row["status"], "why": row["error_detail"]}
+        connection.execute(END, ended)
+        if (key, ask_index) not in there:
+            replies.append(row)
+            if one["is_reasked"]:
+                reasks.append(queries.attempt_row(key, ask_index + 1, row["judge_model"], machine))
+    for table, new in ((REPLIES, replies), (ATTEMPTS, reasks)):
+        if new:
+            connection.execute(insert_where_absent(connection.engine, table), new)
+    return len(replies)
+
+
+def _as_json(value: object) -> object:
+    return {"utf8": value.decode()} if isinstance(value, bytes) else value
+
+
+def _of_json(value: Any) -> Any:
+    return value["utf8"].encode() if isinstance(value, dict) else value
