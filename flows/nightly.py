@@ -139,17 +139,18 @@ def _attempt(
 
 
 def _bought(run: StageContext) -> str:
-    """What all runs dated like the night bought together, in a sentence; "" where there is one, which says it itself, or none."""
+    """What all starts at the night bought together that have a row; "" where there is one, which says it itself, or none."""
     try:
         rows = runs(run.lake)
     except (SalonError, OSError, pl.exceptions.PolarsError):  # the lake is away: what became of the night is told without it
         return ""
-    mine = rows.filter(pl.col("benchmark") == run.benchmark.name, pl.col("run_date") == run.run_date)
+    mine = rows.filter(benchmark=run.benchmark.name, run_date=run.run_date, asked_by="nightly")
     if mine.height < 2:
         return ""
     costs = mine["cost_usd"].drop_nulls().to_list()
     n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs) if costs else None)
-    return f"All {mine.height} runs of {run.run_date} together: {n_sent:,} requests sent, {usd}."
+    told = f"{n_sent:,} requests sent, {usd}; one that was killed is not in it"
+    return f"{mine.height} runs of the night of {run.run_date} together: {'at least ' * mine['is_at_least'].any()}{told}."
 
 
 def _is_whole(run: StageContext) -> bool:

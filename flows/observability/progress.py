@@ -40,6 +40,7 @@ class Reporter:
     on_share: Callable[[str, float], None] | None = None  # told of a stage's share now and then, in the flow's own thread
     ran: Mapping[str, object] = field(default_factory=dict)  # the run's row in `runs` once it ended, and its replies by status
     attempts: Counter[str] = field(default_factory=Counter)  # to the judges, by how they ended
+    heard: "Outcome | None" = None  # what this process has heard of a run's requests, while it asks
     _bars: Progress | None = None
     _ids: dict[str, TaskID] = field(default_factory=dict)
     _done: dict[str, int] = field(default_factory=dict)
@@ -93,6 +94,12 @@ class Reporter:
         """Count attempts to a judge, by how they ended."""
         with self._lock:
             self.attempts.update(by_status)
+
+    def hear(self, bought: "Outcome") -> None:
+        """Add what was found, asked or bought to what is heard, where somebody counts it."""
+        with self._lock:
+            if self.heard is not None:
+                self.heard += bought
 
     def stages(self) -> dict[str, tuple[int, int, float]]:
         """Of each stage that began: steps done, steps left, and the seconds it has taken."""

@@ -44,6 +44,7 @@ def judge(
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
     run.reporter.start("judge", n_requests)
+    run.reporter.hear(Outcome(n_cached=n_cached))
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
     served = [one for one in run.benchmark.judges if one.server and one.server.with_run and one.id in _by_judge(asked)]
     with serving(run, served, lambda one, s: run.reporter.describe("judge", f"waiting for the server of {one.id}, {s:.0f} s")):
@@ -60,6 +61,7 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
             outcome = _by_batch(run, mine, is_asking=is_batch)
             run.reporter.count_attempts(outcome.attempts_by_status)
             if is_batch:
+                run.reporter.hear(outcome)
                 total += outcome
         online += [] if is_batch else mine
     for outcome in _online(run, online, n_of_run):
@@ -67,6 +69,9 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
         run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
         if run.executor.is_remote:
             run.reporter.count_attempts(outcome.attempts_by_status)
+            run.reporter.hear(outcome)
+        else:  # its attempts and replies were heard as they came
+            run.reporter.hear(Outcome(n_cached=outcome.n_cached))
         total += outcome
         run.reporter.tell("judge")
     return total
@@ -196,6 +201,9 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
 def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
     def on_reply(reply: JudgeReply) -> None:
         heard.hear(reply)
+        bought = Outcome()
+        bought.count(reply)
+        run.reporter.hear(bought)
         run.reporter.advance("judge")
         waiting.replied()
 
@@ -205,6 +213,7 @@ def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
 def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
     def on_attempt(answer: Answer) -> None:
         run.reporter.count_attempts({answer.status.value: 1})
+        run.reporter.hear(Outcome(n_asked=1))
         if answer.status in RETRIES:
             waiting.failed(answer.status, answer.detail)
 

@@ -98,13 +98,14 @@ def run_pipeline(
     try:
         published, cells = finish(run)
     except GateBlockedError:
-        record(run, started_at, dataset, asked, "blocked")
+        record(run, started_at, dataset, asked, "blocked", is_backfill=asked_before is not None)
         raise
     say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
     pairs = boards_in(published.folder)
     n_requests = planned.n_requests if asked_before is None else asked.n_requests
     summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, run.benchmark.judges)
-    record(run, started_at, dataset, asked, summary.outcome, published.publication_id)
+    made = published.publication_id
+    record(run, started_at, dataset, asked, summary.outcome, made, is_backfill=asked_before is not None)
     if night:
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
     check_not_stopped()

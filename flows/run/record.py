@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -17,9 +18,17 @@ from tasks.publish.machine_tables import record_run
 
 
 def record(
-    run: RunContext, started_at: datetime, dataset: IngestResult, asked: Outcome, outcome: str, publication_id: str | None = None
-) -> None:  # fmt: skip
-    """Append the run's row, and let its reporter know it."""
+    run: RunContext,
+    started_at: datetime,
+    dataset: IngestResult,
+    asked: Outcome,
+    outcome: str,
+    publication_id: str | None = None,
+    *,
+    is_backfill: bool = False,
+    is_at_least: bool = False,
+) -> None:
+    """Append the run's row, and let its reporter know it. `is_at_least`: `asked` is what this process heard alone."""
     row = {
         "started_at": started_at,
         "finished_at": datetime.now(UTC),
@@ -37,6 +46,8 @@ def record(
         "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
         "cost_usd": asked.cost_usd,
         "code_version": run.ids.code_version,
+        "asked_by": "backfill" if is_backfill else "nightly" if run.ids.budget_id else "run",
+        "is_at_least": is_at_least,
     }
     record_run(run.lake, row)
     run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
@@ -47,17 +58,20 @@ def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: Inges
     """While judges are asked: a run that ends here, by an error or told to stop, has its row, `stopped`, with what it bought.
 
     That is counted from the ledger, by when it came: outcomes of shards under way, and of other processes, never come back. What
-    another run bought of the same requests meanwhile is in it.
+    another run bought of the same requests meanwhile is in it. Where the ledger is what failed, it is what this process heard.
     """
+    run.reporter.heard = Outcome()
     try:
         yield
-    except StoreError:  # who keeps the replies is away: they are not counted
-        raise
-    except BaseException:
+    except BaseException as ended:
+        is_at_least = isinstance(ended, StoreError)  # the ledger may be away, and lacks what waits in the lake for it
         try:
-            asked = _bought(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
+            if is_at_least:
+                asked = replace(run.reporter.heard or Outcome(), n_requests=planned.n_requests)
+            else:
+                asked = _bought(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
             if asked.n_asked:
-                record(run, started_at, dataset, asked, "stopped")
+                record(run, started_at, dataset, asked, "stopped", is_at_least=is_at_least)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
             run.reporter.say(f"what this run bought has no row in `runs`: {error}")
         raise

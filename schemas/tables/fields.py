@@ -198,6 +198,14 @@ N_CACHED = count("n_cached", "Requests whose reply was already stored.")
 N_ASKED = count("n_asked", "Attempts sent in this run, retries and re-asks included.")
 N_SAMPLES = count("n_samples", "Samples of the dataset.")
 N_SAMPLES_OK = count("n_samples_ok", "Samples that could be used.")
+RUN_BY = text("asked_by", "backfill, nightly or run: the command; null in rows of before this was kept.", null=True)
+IS_AT_LEAST = Field(
+    "is_at_least",
+    pa.bool_(),
+    "Whether tokens, cost and attempts are what this process heard, the ledger being out of use when it ended: others may have "
+    "bought more; null in rows of before this was kept.",
+    is_nullable=True,
+)
 CODE_VERSION = digest("code_version", "sha256 over Salon's own source files.")
 
 # --- partitions -------------------------------------------------------------------------------------------------

@@ -80,8 +80,10 @@ RUNS = Table(
     (
         f.STARTED_AT, f.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, f.PUBLICATION_ID, f.OUTCOME, f.DATASET_ID, f.N_SAMPLES,
         f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.CODE_VERSION,
+        f.RUN_BY, f.IS_AT_LEAST,
     ),
     key=("started_at", "benchmark"),
+    later=("asked_by", "is_at_least"),
 )  # fmt: skip
 
 PARTITIONS = Table(

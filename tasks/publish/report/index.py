@@ -22,7 +22,7 @@ from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
-from tasks.lake.reading import with_later_columns
+from tasks.lake.reading import read_files, with_later_columns
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
@@ -168,7 +168,7 @@ def _agreement(home: Path) -> list[Row]:
 def _last_runs(lake_root: Path) -> list[Row]:
     """The newest runs, newest first: their files are named by their start."""
     paths = sorted((lake_root / RUNS.name).glob("*.parquet"), reverse=True)[:N_RUNS]
-    found = pl.concat([pl.read_parquet(path, columns=[*RUNS.columns]) for path in paths]) if paths else None
+    found = read_files(paths, RUNS) if paths else None
     return [] if found is None else found.sort("started_at", "benchmark", descending=True).to_dicts()
 
 

@@ -38,11 +38,12 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
     assert (first.code, "is reached" in first.err) == (1, True)
     n_first = provider.n
     assert 0 < n_first < N_SAMPLES
+    assert salon("run", file, "--run-date", before, "--max-usd", "0.001").code == 1  # of its date, and no start at it
     again = started(before, MAX_USD)
     assert provider.n == n_first, "the night's money is spent"
     told = " ".join(again.err.split())
     assert "of this night is reached: earlier starts took $0.0" in told
-    assert f"All 2 runs of {before} together: {n_first:,} requests sent, $0.0" in told
+    assert f"2 runs of the night of {before} together: {n_first:,} requests sent, $0.0" in told
 
     n_nights = 2
     started(tonight, MAX_USD)
