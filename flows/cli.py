@@ -13,12 +13,12 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from flows.observability.log_lines import complain
-from schemas.errors import StoppedError, StoreError
+from schemas.errors import NO_ROOM, StoppedError, StoreError, remedy
 from tasks.stopping import hung_up
 
 EXIT_INTERRUPTED = 130
 EXIT_FAULT = 70
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = NO_ROOM | {errno.EROFS}
 _GC_THRESHOLD = 10_000
 """New objects between collections; 700 in Python. Imports make a million that stay: each collection would walk them in vain."""
 ALLOCATOR = {"_RJEM_MALLOC_CONF": "muzzy_decay_ms:0"}
@@ -94,9 +94,11 @@ def _command(arguments: Sequence[str]) -> int:
 
 
 def _unforeseen(error: BaseException) -> int:
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        complain(f"{error.strerror}: free space, then run the same command again; what was stored is kept")
-        _forget_output()
+    if isinstance(error, OSError) and error.errno in _REFUSED:
+        place = f" ({error.filename})" if error.filename else ""
+        complain(f"{error.strerror}{place}: {remedy(error)}, then run the same command again; what was stored is kept")
+        if error.errno in NO_ROOM:
+            _forget_output()
         return StoreError.exit_code
     from flows.observability.faults import fault
 

@@ -1,4 +1,16 @@
-"""The error tree: one sentence a class, and the exit code the command line gives it. No handling lives here."""
+"""The error tree: one sentence a class, and the exit code the command line gives it; and what a refusal to write asks for."""
+
+import errno
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def remedy(error: OSError) -> str:
+    """What to do where the operating system refuses to write."""
+    if error.errno in NOT_WRITABLE:
+        return "nothing may be written there: mount it for writing, get the right to write, or name another place"
+    return "free space or mend the disk"
 
 
 class SalonError(Exception):

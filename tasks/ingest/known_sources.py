@@ -25,7 +25,7 @@ from tasks.ingest.left_out import LeftOut, notes_of
 from tasks.ingest.parts import ShardResult
 from tasks.ingest.readers import left_out, read
 from tasks.ingest.sources import ResolvedSource
-from tasks.lake.atomic_files import write_bytes
+from tasks.lake.atomic_files import store_error, write_bytes
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
@@ -202,8 +202,9 @@ def known_source(path: Path) -> KnownSource | None:
 
 def forget(lake: Lake) -> None:
     """Let every source be read anew."""
-    for path in (lake.root / FOLDER).glob("*.json.z"):
-        path.unlink(missing_ok=True)
+    with store_error(f"forgetting what {lake.place} knows of the sources"):
+        for path in (lake.root / FOLDER).glob("*.json.z"):
+            path.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.errors import InputError, StoreError
+from schemas.errors import InputError, StoreError, remedy
 from tasks.stopping import STOP, check_not_stopped
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ def write_bytes(content: bytes, target: Path, staging: Path) -> None:
 
 @contextmanager
 def locked(lake_root: Path, name: str) -> Iterator[None]:
-    """One process at a time in the block of this name; the lock dies with its holder. Raises StoppedError."""
+    """One process at a time in the block of this name; the lock dies with its holder. Raises StoppedError, StoreError."""
     path = lake_root / "locks" / f"{name}.lock"
-    make_folder(path.parent)
-    with path.open("w") as file:
+    with store_error(f"locking {path}"):
+        make_folder(path.parent)
+        file = path.open("w")
+    with file:
         while True:  # not in the kernel, where a signal would not end the wait once Polars is loaded
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -160,8 +162,7 @@ def store_error(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{doing} failed: {error}; free space or mend the disk, then run the same command again"
-        raise StoreError(message) from error
+        raise StoreError(f"{doing} failed: {error}; {remedy(error)}, then run the same command again") from error
 
 
 def write_scratch(rows: "pl.DataFrame", path: Path) -> None:
