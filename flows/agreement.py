@@ -3,7 +3,7 @@
 # The scores are those the ledger has (after `salon run`), or come in as recorded replies on the way.
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from tasks.ingest.ratings import SHEET, rating_files, read_ratings
 from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
 from tasks.lake.atomic_files import locked
+from tasks.lake.reading_through import read_through
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
 from tasks.publish.duckdb_file import write_duckdb
@@ -76,8 +77,8 @@ def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: P
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         run = open_run(file, run_date)
-        with opened_executor(run, "local") as executor:
-            context = RunContext.of(run, executor, current())
+        with opened_executor(run, "local") as executor, read_through(run.lake) as lake:
+            context = RunContext.of(replace(run, lake=lake), executor, current())
             context = context.having(dataset_id=stages.ingest(context).dataset_id)
             _say_separators(context, ratings)
             rated = executor.once(take_ratings, context.stage, ratings) if ratings else RATINGS.empty()

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from tasks.judge.part_pictures import example_sizes
 from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.lake.atomic_files import refuse_full
+from tasks.lake.reading_through import read_through
 from tasks.ledger.ledger import Ledger, opened
 from tasks.ledger.snapshot import restore
 
@@ -145,10 +146,10 @@ class Preview:
 
 
 def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -> Preview:
-    """Read the sources, plan, look into the ledger and count what is left to ask."""
+    """Read the sources, plan, look into the ledger and count what is left to ask. The lake need not be one to write into."""
     run = RunContext.of(open_run(file), reporter=reporter)
-    with lake_in_use(run):
-        return previewed(file, run, checkpoints)
+    with lake_in_use(run), read_through(run.lake) as lake:
+        return previewed(file, replace(run, lake=lake), checkpoints)
 
 
 def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:

@@ -38,11 +38,13 @@ COMMANDS = {
 }
 """What writes, by what it writes first."""
 LOOKING = {
+    "a plan": ["plan", "b.toml"],
+    "labels": ["agreement", "b.toml", "--label-next", "sheet.csv", "--between", "m/c", "--between", "m/d"],
     "a table": ["table"],
     "verifying": ["verify"],
     "what may go": ["gc", "b.toml"],
 }
-"""What writes nothing."""
+"""What writes nothing that stays in the lake, though a plan and what follows from it are made as they are for a run."""
 
 
 def _mounting() -> list[str]:
