@@ -17,6 +17,8 @@ from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
+from demo.world import JUDGE
+
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
@@ -75,6 +77,7 @@ _PUBLISHED = {
     "gpt-4o": Price(2.50, 10.00),
     "gpt-4o-2024-05-13": Price(5.00, 15.00),
     "gpt-4o-mini": Price(0.15, 0.60, Tiles(2833, 5667)),
+    JUDGE: Price(0.0, 0.0),  # the demo's own, which nobody bills
 }
 
 

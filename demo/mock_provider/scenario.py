@@ -189,9 +189,7 @@ class Scenario(_Section):
 
     seed: int = 1
     answer: Answer = Answer()
-    models: list[Model] = Field(
-        default=[Model(id=JUDGE, usd_per_million_input_tokens=0, usd_per_million_output_tokens=0)], min_length=1
-    )
+    models: list[Model] = Field(default=[Model(id=JUDGE)], min_length=1)
     latency: Latency = Latency()
     limits: Limits = Limits()
     faults: Faults = Faults()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.mock_provider.billing import Price
 from demo.mock_provider.faults import Fault
 from demo.mock_provider.scenario import (
     Answer,
@@ -116,3 +117,11 @@ def test_the_command_names_a_wrong_key_and_a_port_that_is_taken(tmp_path, capsys
         for scenario, port, message in tries:
             assert run(["serve-judge", str(scenario), "--port", str(port)]) == 2
             assert message in capsys.readouterr().err
+
+
+def test_the_default_model_may_be_written_down(tmp_path):
+    """Its price is known: nobody bills it."""
+    path = tmp_path / "scenario.toml"
+    path.write_text('[[models]]\nid = "salon-demo-judge"\n', encoding="utf-8")
+    assert load_scenario(path).models == Scenario().models
+    assert load_scenario(path).models[0].price == Price(0, 0)
