@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rubrics.model import Rubric
 from rubrics.rendering import render
+from schemas.errors import InputError
 
 GOLDEN = "golden"
 REQUESTS = "requests"
 REPLIES = "replies.jsonl"
+NOT_RENDERED = (InputError, AttributeError, TypeError)
+"""What rendering raises for values that the rubric cannot ask by, or that are none."""
 
 
 _NONE: Mapping[str, int] = MappingProxyType({})
@@ -75,10 +79,20 @@ def _golden_reply(line: bytes) -> dict[str, Any] | str:
     return content
 
 
-def rewrite_requests(rubric: Rubric) -> None:
-    """Render every golden request of the rubric's folder anew, in place, for a person to review the difference."""
-    for name, content in read_requests(rubric.folder).items():
-        write_request(rubric, name.removesuffix(".json"), content["values"], content["has_image"], content.get("pictures", _NONE))
+def rewrite_requests(rubric: Rubric) -> list[str]:
+    """Render every golden request of the rubric's folder anew, in place, for a person to review the difference.
+
+    Returns the names of those that changed. What cannot be rendered stays as it is, for lint to say why; ValueError where one
+    is no golden request, and nothing is written.
+    """
+    changed = []
+    for name, said in read_requests(rubric.folder).items():
+        of = (said["values"], said["has_image"], said.get("pictures", _NONE))
+        with suppress(*NOT_RENDERED):
+            if as_golden(rubric, *of) != said:
+                write_request(rubric, name.removesuffix(".json"), *of)
+                changed.append(name)
+    return changed
 
 
 def write_request(

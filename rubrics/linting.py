@@ -4,13 +4,12 @@ import difflib
 from collections.abc import Iterator
 from itertools import combinations
 
-from rubrics.golden import REPLIES, as_golden, read_requests, replies_by_line
+from rubrics.golden import NOT_RENDERED, REPLIES, as_golden, read_requests, replies_by_line
 from rubrics.linting_messages import message_problems, name_of
 from rubrics.model import FIRST, SECOND, Condition, Dimension, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from rubrics.replies.jsonl import LACKS, said_of
 from rubrics.replies.labels import keys_by_label
 from rubrics.replies.read import parse_reply
-from schemas.errors import InputError
 from schemas.records import IMAGE, SAMPLE_TEXTS
 
 _LOOKS_LIKE = 0.8  # of difflib's ratio: "promt" is 0.91 from "prompt", "texts" 0.89 from "text", "questions" 0.94
@@ -159,11 +158,14 @@ def _golden_requests(rubric: Rubric) -> Iterator[str]:
     for name, golden in requests.items():
         try:
             is_same = as_golden(rubric, golden["values"], golden["has_image"], golden.get("pictures", {})) == golden
-        except (InputError, AttributeError, TypeError) as error:
+        except NOT_RENDERED as error:
             yield f"golden/requests/{name} cannot be rendered: {error}"
             continue
         if not is_same:
-            yield f"golden/requests/{name} is not what is rendered now; if that is meant, raise the version and rewrite it"
+            yield (
+                f"golden/requests/{name} is not what is rendered now; if that is meant, raise the version and rewrite it: "
+                f"salon rubrics lint {rubric.folder} --rewrite"
+            )
 
 
 def _golden_replies(rubric: Rubric) -> Iterator[str]:

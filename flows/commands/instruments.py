@@ -11,6 +11,7 @@ from rich.table import Table
 
 from flows.observability.terminal import indented, name_of, one_line, result_console
 from rubrics.declaration import DECLARATION
+from rubrics.golden import rewrite_requests
 from rubrics.linting import lint as problems_of
 from rubrics.linting_messages import remarks
 from rubrics.loading import SHIPPED, list_rubrics, load_rubric
@@ -118,9 +119,18 @@ def show(rubric: str, rubrics: Folders = None) -> int:
     return 0
 
 
-def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folders; default: the shipped ones.")] = None) -> int:
+def lint(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folders; default: the shipped ones.")] = None,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="First write golden/requests of the folders as they are rendered now, to be read.")
+    ] = False,
+) -> int:
     """Prove, before a cent is spent, that a rubric asks what it should. Exit code 2 where it does not."""
+    if rewrite and not folders:
+        raise InputError("--rewrite changes golden/requests of your own rubrics: name their folders before it")
     chosen = [rubric for folder in folders or [SHIPPED] for rubric in _rubrics_in(folder)]
+    for rubric in chosen if rewrite else ():
+        _rewrite(rubric)
     n_problems = 0
     for rubric in chosen:
         problems = problems_of(rubric)
@@ -134,6 +144,21 @@ def lint(folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folde
         found = f"{n_of(n_problems, 'problem')} in {n_of(len(chosen), 'rubric')}"
         raise RubricError(f"{found}; mend the files named above and lint again")
     return 0
+
+
+def _rewrite(rubric: Rubric) -> None:
+    """Render the rubric's golden requests anew and name those that changed: a person is to read what a judge will be asked."""
+    try:
+        changed = rewrite_requests(rubric)
+    except ValueError:  # one is no golden request: which one lint says, and none was written
+        return
+    except OSError as error:
+        said = f"{rubric.folder} cannot be written ({error.strerror})"
+        raise InputError(f"{said}; copy it with salon rubrics new ID --like {rubric.folder}") from error
+    for name in changed:
+        print(
+            f"{one_line(rubric.id)}: {one_line(f'golden/requests/{name}')} is written anew; read what differs, as with git diff"
+        )
 
 
 def n_of(n: int, what: str) -> str:

@@ -94,6 +94,43 @@ def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable
     assert json.loads(said.out) == {"scores": {"semantic_consistency": 7}}
 
 
+def test_a_word_of_a_copied_prompt_is_changed_with_commands_alone(salon: Callable[..., Said], tmp_path: Path) -> None:
+    assert salon("rubrics", "new", "mine", "--folder", tmp_path, "--like", "composition").code == 0
+    folder = tmp_path / "mine"
+    golden = folder / "golden" / "requests"
+    before = {path.name: path.read_bytes() for path in golden.iterdir()}
+    prompt = next(path for path in sorted(folder.glob("**/*.txt")) if "position" in path.name)
+    prompt.write_text(prompt.read_text() + "Look twice.\n")
+    refused = salon("rubrics", "lint", folder)
+    advice = f"raise the version and rewrite it: salon rubrics lint {folder} --rewrite"
+    assert "golden/requests/position.json is not what is rendered now" in refused.out
+    assert (refused.code, advice in refused.out) == (2, True)
+    assert {path.name: path.read_bytes() for path in golden.iterdir()} == before, "lint alone writes nothing"
+    said = salon("rubrics", "lint", folder, "--rewrite")
+    assert (said.code, said.out.count("is written anew")) == (0, 1), said.out
+    assert "Look twice." in (golden / "position.json").read_text()
+    assert [path.name for path in golden.iterdir() if path.read_bytes() != before[path.name]] == ["position.json"]
+    assert salon("rubrics", "lint", folder).out == "mine: good\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "a golden request cannot be read"),
+        ('{"values": {}, "has_image": true, "messages": []}', "plain.json cannot be rendered"),
+    ],
+    ids=["no JSON", "a value is missing"],
+)
+def test_what_cannot_be_rewritten_is_left_and_told(salon: Callable[..., Said], tmp_path: Path, content: str, said: str) -> None:
+    folder = Path(shutil.copytree(SHIPPED / "alignment", tmp_path / "alignment"))
+    golden = folder / "golden" / "requests" / "plain.json"
+    golden.write_text(content)
+    rewritten = salon("rubrics", "lint", folder, "--rewrite")
+    assert (rewritten.code, said in rewritten.out, golden.read_text()) == (2, True, content)
+    unnamed = salon("rubrics", "lint", "--rewrite")
+    assert (unnamed.code, "name their folders" in unnamed.err) == (2, True)
+
+
 def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_path: Path) -> None:
     shutil.copytree(SHIPPED / "alignment", tmp_path / "alignment")
     toml = tmp_path / "alignment" / "rubric.toml"
