@@ -30,10 +30,10 @@ from tasks.verify.bundle import PAGES
 from tasks.verify.bundle_opening import OpenedBundle
 from tasks.verify.duckdb_again import compare_duckdb
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
-from tasks.verify.made_again import Compared, compare_folders, compare_trees
+from tasks.verify.made_again import Compared, compare_folders, compare_trees, count_in_tables
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.publication import check_manifest, check_pointer, compare_pointers, read_provenance
-from tasks.verify.rows import Difference
+from tasks.verify.rows import Difference, Values
 
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)
 """What reading and using a file raises that holds something else than it should."""
@@ -53,6 +53,7 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     made_by: str | None = None  # the code's version that the publication names
+    values: Values | None = None  # of the tables, where other code made them: whether their numbers hold
     advice: list[str] = field(default_factory=list)  # where what was given to verify by is not what it was published from
 
     def add(self, step: str, found: Iterable[Difference], done: str, tally: Tally | None = None) -> None:
@@ -213,6 +214,8 @@ def _verify_tables(verdict: Verdict, again: Path, lake: Lake, own: Lake) -> None
 
     Of a bundle not the tables for machines, whose digests stand in a file of the folder.
     """
+    if verdict.made_by != code_version():
+        verdict.values = count_in_tables(verdict.folder, again)
     is_alone = verdict.bundle is not None
     trees = Compared() if is_alone else compare_trees(verdict.folder, lake.root, again, own.root)
     folder = compare_folders(verdict.folder, again, verdict.left_out, None if is_alone else trees.rewritten)

@@ -19,7 +19,7 @@ from tasks.publish.folders import MANIFEST, as_json
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
 from tasks.verify.publication import read_json
-from tasks.verify.rows import MAX_LISTED, NOTHING, Difference, compare_json, compare_rows, compare_texts
+from tasks.verify.rows import MAX_LISTED, NOTHING, Difference, Values, compare_json, compare_rows, compare_texts, count_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,16 @@ def compare_trees(published: Path, lake_root: Path, derived: Path, derived_root:
         found.differences.append(Difference(LISTING, "", place, "size and sha256 of other bytes", "those of the file"))
     told = dict.fromkeys(note.partition(": ")[2] for note in found.notes)
     return replace(found, notes=[f"{TABLES_FOLDER}/, {len(found.rewritten)} files: {one}" for one in told])
+
+
+def count_in_tables(published: Path, derived: Path) -> Values:
+    """The values of a published folder's tables against those of the folder made again, by columns that both have."""
+    found = Values()
+    for path in sorted(published.glob("*.parquet")):
+        if path.stem in TABLES and (derived / path.name).is_file():
+            mine, again = (pl.read_parquet(one, hive_partitioning=False) for one in (path, derived / path.name))
+            found += count_values(mine, again, TABLES[path.stem].key)
+    return found
 
 
 def _compare(published: Path, derived: Path, table_name: str | None = None) -> Iterator[Difference]:

@@ -33,6 +33,18 @@ class Difference:
     derived: str
 
 
+@dataclass(frozen=True, slots=True)
+class Values:
+    """How many values are published in the columns that the tables made again have too, and how many of them differ."""
+
+    n: int = 0
+    n_differing: int = 0
+
+    def __add__(self, other: "Values") -> "Values":
+        """Those of two tables."""
+        return Values(self.n + other.n, self.n_differing + other.n_differing)
+
+
 def n_rows_of(path: Path) -> int:
     """The rows of a Parquet file; 0 where it is none."""
     try:
@@ -74,6 +86,22 @@ def _differing(place: str, published: pl.DataFrame, derived: pl.DataFrame, key: 
             unequal = both.filter(pl.col(name).ne_missing(pl.col(again)))
             for row in unequal.select(*key, pl.col(name).alias(_ROW), again).iter_rows(named=True):
                 yield Difference(place, _named({k: row[k] for k in key}), name, shown(row[_ROW]), shown(row[again]))
+
+
+def count_values(published: pl.DataFrame, derived: pl.DataFrame, key: Sequence[str]) -> Values:
+    """The values of columns that both have, by rows of the same key. One whose row was not made again, or is other, differs."""
+    shared = [name for name in published.columns if name in derived.columns]
+    n = published.height * len(shared)
+    if not all(name in shared and published.schema[name] == derived.schema[name] for name in key):
+        return Values(n, n)
+    again = derived.select(shared).unique(key, keep="first").with_columns(pl.lit(value=True).alias(_ROW))
+    both = published.select(shared).join(again, on=list(key), how="left", suffix=" derived", nulls_equal=True)
+    there = both.filter(pl.col(_ROW))
+    n_differing = (both.height - there.height) * len(shared)
+    for name in (name for name in shared if name not in key):
+        is_alike = published.schema[name] == derived.schema[name]
+        n_differing += there.filter(pl.col(name).ne_missing(pl.col(f"{name} derived"))).height if is_alike else there.height
+    return Values(n, n_differing)
 
 
 def compare_json(place: str, published: object, derived: object, path: str = "") -> Iterator[Difference]:

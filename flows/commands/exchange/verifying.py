@@ -81,7 +81,7 @@ def _verify_bundle(place: Path, limit: int, *, as_json: bool) -> int:
 
 def _as_json(verdict: "Verdict", more: dict[str, object]) -> str:
     """In ASCII: a file name of the folder may be no text in UTF-8."""
-    said = {"publication": verdict.folder.name, "is_verified": verdict.is_verified} | more
+    said = {"publication": verdict.folder.name, "is_verified": verdict.is_verified, "values": verdict.values} | more
     return json.dumps(said | {"notes": [*verdict.notes, *verdict.advice], "differences": verdict.differences}, default=asdict)
 
 
@@ -118,6 +118,10 @@ def _print(console: Console, verdict: "Verdict", limit: int) -> None:
 def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None:
     if verdict.is_verified:
         return
+    if verdict.values:
+        of = f"of the {verdict.values.n:,} values in the columns that these tables and those made again both have"
+        n = verdict.values.n_differing
+        console.print(name_of(f"values      {of}, {f'{n:,} differ' if n else 'none differs'}", "red" if n else "green"))
     console.print()
     by_place: dict[str, list[Difference]] = {}  # in the order of the steps: what differs first is the cause of the rest
     for one in verdict.differences:

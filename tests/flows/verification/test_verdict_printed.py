@@ -100,6 +100,47 @@ def test_what_was_forged_is_called_published(publication: str, salon: Callable[.
     assert ("duckdb" in found[0]["place"]) == (forged == "salon.duckdb")
 
 
+def _of_other_code(lake: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """The publication as if another version had made it, whose table had other columns."""
+    (path,) = lake.glob("publish/v1/shades/*/provenance.json")
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(said | {"identities": said["identities"] | {"code_version": "0" * 64}}))
+    table = path.with_name("benchmark_long.parquet")
+    pq.write_table(change(pl.read_parquet(table, hive_partitioning=False)).to_arrow(), table)
+
+
+@pytest.mark.parametrize(
+    ("change", "n_differing", "ends"),
+    [
+        (lambda cells: cells.drop("ci_low"), 0, "both have, none differs"),
+        (lambda cells: cells.with_columns(own=pl.lit(1)), 0, "both have, none differs"),
+        (lambda cells: cells.drop("ci_low").with_columns(estimate=pl.lit(9.99)), 1, "both have, 1 differ"),
+        (lambda cells: cells.with_columns(n_images=pl.col("n_images").cast(pl.String)), 1, "both have, 1 differ"),
+    ],
+    ids=["a column came since", "a column went since", "a number differs", "a type differs"],
+)
+def test_of_another_version_it_is_said_first_whether_the_numbers_hold(
+    publication: str,
+    salon: Callable[..., Said],
+    tmp_path: Path,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    n_differing: int,
+    ends: str,
+) -> None:
+    assert json.loads(salon("verify", publication, "--json").out)["values"] is None, "made by the code at hand"
+    _of_other_code(tmp_path / "lake", change)
+    n_rows = len(pl.read_parquet(next((tmp_path / "lake").glob("publish/v1/shades/*/benchmark_long.parquet"))))
+    said = salon("verify", publication)
+    lines = said.out.splitlines()
+    (line,) = (line for line in lines if line.startswith("values "))
+    assert said.code == 1
+    assert lines.index(line) < lines.index("")
+    values = json.loads(salon("verify", publication, "--json").out)["values"]
+    assert values["n_differing"] == n_differing * n_rows
+    assert f"of the {values['n']:,} values" in line
+    assert line.endswith(ends.replace("1 differ", f"{n_rows} differ"))
+
+
 def test_what_is_the_same_is_said_without_differences(publication: str, salon: Callable[..., Said]) -> None:
     said = salon("verify", publication)
     assert said.code == 0
