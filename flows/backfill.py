@@ -105,7 +105,7 @@ def backfill(
         reporter.on_share = progress_in_prefect(run.benchmark.name)
         with (
             opened(run.ledger_url) as ledger,
-            mutex(ledger, f"{BACKFILL} {run.benchmark.name}", reporter.say_who_is_waited_for),
+            mutex(ledger, f"{BACKFILL} {run.name_in_ledger}", reporter.say_who_is_waited_for),
             opened_executor(run, runner, at_once) as executor,
         ):
             is_retrying = retry is not None

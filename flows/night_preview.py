@@ -39,7 +39,7 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
         night, known = night_of(run, run.run_date if run.run_date < due else None)
         plan = previewed(file, run, shown_checkpoints(run, known), night.anchor_set)
         with opened(run.ledger_url) as ledger:
-            taken_usd = leased_usd(ledger, night_budget(run.benchmark.name, run.run_date))
+            taken_usd = leased_usd(ledger, night_budget(run.name_in_ledger, run.run_date))
     if plan.limits.max_usd is not None and taken_usd:
         left = {"max_usd": max(0.0, plan.limits.max_usd - taken_usd)}
         plan = replace(plan, limits=plan.limits.model_copy(update=left))

@@ -203,7 +203,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
     whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand beside the newest one.
     """
     name, root = run.benchmark.name, run.lake.root
-    with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(name), run.reporter.say_who_is_waited_for):
+    with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger), run.reporter.say_who_is_waited_for):
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
@@ -213,7 +213,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
         summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
         plan_id = note_run(run, summary.published.publication_id, "nightly").ids.plan_id
-        changes = tuple(adopt(ledger, name, plan_id, run.benchmark.judges))
+        changes = tuple(adopt(ledger, run.name_in_ledger, plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
         same_as = date.fromisoformat(before) if before is not None and is_same else None

@@ -13,6 +13,7 @@ from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import SAMPLE_TEXTS, PlannedPart
 from schemas.tables.stored import REQUESTS
+from tasks.lake.identity import lake_id
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
@@ -40,6 +41,11 @@ class StageContext:
     def dataset(self) -> StoredDataset:
         """The dataset of the run."""
         return StoredDataset(self.lake, self.ids.dataset_id)
+
+    @property
+    def name_in_ledger(self) -> str:
+        """What the benchmark is called in a ledger that other lakes share: one name in two lakes is two benchmarks."""
+        return name_in_ledger(self.benchmark.name, lake_id(self.lake.root))
 
     @property
     def same_models(self) -> dict[str, list[str]]:
@@ -75,3 +81,8 @@ class StageContext:
     def having(self, **made: str) -> Self:
         """The same with these identities known: `context.having(plan_id=...)`."""
         return replace(self, ids=replace(self.ids, **made))
+
+
+def name_in_ledger(benchmark: str, of_lake: str) -> str:
+    """StageContext.name_in_ledger of a lake with this id."""
+    return f"{benchmark} of lake {of_lake}"

@@ -50,16 +50,16 @@ def check(
 
 def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -> Iterator[Finding]:
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
-    from flows.doctor import judges, prefect_server, stores
+    from flows.doctor import judges, nights, prefect_server, stores
 
     yield from prefect_server.check_server(run.benchmark if run else None, file)
     if run is None:
-        yield from (skipped(what, NO_FILE) for what in (stores.NIGHT, stores.LEDGER, stores.LAKE, stores.SYNC))
+        yield from (skipped(what, NO_FILE) for what in (nights.NIGHT, stores.LEDGER, stores.LAKE, stores.SYNC))
         yield from stores.check_disk(Path.cwd())
         yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
         return
     permitted = "check the folder, its permissions and its disk"
-    yield from guarded(stores.NIGHT, lambda: stores.check_night(run), "mend what is wrong below first")
+    yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "mend what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "mend what is wrong above first")

@@ -1,11 +1,10 @@
-"""Whether ledger, lake and disk can be written and hold the same, and the last night. What was tried is taken back."""
+"""Whether ledger, lake and disk can be written, and hold the same. What was tried is taken back; nothing is mended here."""
 
 import asyncio
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +12,6 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
-from flows.nights.record import mutex_name, notes
 from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
@@ -21,10 +19,9 @@ from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.reading import Lake
 from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.mutex import is_held
 from tasks.ledger.tables import WRITERS
 
-LEDGER, LAKE, SYNC, DISK, NIGHT = "ledger", "lake", "lake and ledger", "disk", "last night"
+LEDGER, LAKE, SYNC, DISK = "ledger", "lake", "lake and ledger", "disk"
 LEAST_FREE_BYTES = 1 << 30
 """A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
 N_COMPARED = 500
@@ -154,25 +151,3 @@ def check_disk(*places: Path) -> Iterator[Finding]:
             yield ok(DISK, found)
         else:
             yield wrong(DISK, found, f"free some: {LEAST_FREE_BYTES / 1e9:.0f} GB is the least for a night")
-
-
-def check_night(run: StageContext) -> Iterator[Finding]:
-    """The latest night that is due; none is missed before the first was published."""
-    due = run.benchmark.nightly.newest_due(datetime.now(UTC))
-    shown, noted = f"the night of {due.date()}", notes(run.lake.root, run.benchmark.name)
-    if due.date().isoformat() in noted:
-        yield ok(NIGHT, f"{shown} is published")
-    elif not noted:
-        yield skipped(NIGHT, "no night is published yet")
-    elif _is_under_way(run):
-        yield ok(NIGHT, f"{shown} is under way")
-    else:
-        said = f"{shown} was due at {due:%H:%M %Z} and is not published; the last one is of {max(noted)}"
-        yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE begins it, or goes on with it")
-
-
-def _is_under_way(run: StageContext) -> bool:
-    if not is_there(run.ledger_url):
-        return False
-    with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
-        return is_held(ledger, mutex_name(run.benchmark.name))

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 @contextmanager
 def lake_in_use(run: StageContext) -> Iterator[None]:
     """Hold the run's lake against `salon gc`, which is waited for where it clears now. Raises StoreError, StoppedError."""
+    from tasks.lake.identity import lake_id
     from tasks.lake.object_store.cache_folder import forget_cleared
     from tasks.ledger.ledger import opened
     from tasks.ledger.mutex import in_use
 
-    with opened(run.ledger_url) as ledger, in_use(ledger, run.lake.place, _say_who_clears):
+    with opened(run.ledger_url) as ledger, in_use(ledger, lake_id(run.lake.root), _say_who_clears):
         forget_cleared(run.lake.root)
         yield
 

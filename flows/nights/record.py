@@ -16,9 +16,9 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 
 
-def mutex_name(benchmark: str) -> str:
+def mutex_name(name_in_ledger: str) -> str:
     """Of the block in which one process of all that share a ledger runs a night of the benchmark."""
-    return f"nightly {benchmark}"
+    return f"nightly {name_in_ledger}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class NightNote:
 _NAMES = {field.name for field in fields(NightNote)}
 
 
-def night_budget(benchmark: str, run_date: date) -> str:
+def night_budget(name_in_ledger: str, run_date: date) -> str:
     """What a night's money is counted under: all its starts and tries share `max_usd`."""
-    return sha256(f"night {run_date.isoformat()} of {benchmark}".encode()).hexdigest()
+    return sha256(f"night {run_date.isoformat()} of {name_in_ledger}".encode()).hexdigest()
 
 
 def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:

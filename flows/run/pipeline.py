@@ -73,12 +73,12 @@ def run_pipeline(
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     _say_what_is_not_as_meant(run, dataset)
     planned = stages.plan(run)
-    run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.benchmark.name, run.run_date) if night else "")
+    run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.name_in_ledger, run.run_date) if night else "")
     imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
         if night:
             with opened(run.ledger_url) as ledger:
-                hold(ledger, run.benchmark.name, planned.plan_id, run.benchmark.judges)
+                hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
         with recorded_where_it_ends(run, started_at, dataset, planned), saying_who_is_complete(run, planned):
             asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)

@@ -77,12 +77,12 @@ class ModelPin:
         return own.read(connection) or answered_model, False
 
 
-def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) -> None:
+def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> None:
     """Hold a night's plan to the models that answered on the night before, for judges with `on_model_change = "stop"` alone."""
 
     def write(connection: Connection) -> None:
         for judge in judges:
-            last, held = _Answering(_nights(benchmark), judge.id).read(connection), _Answering(_held(plan_id), judge.id)
+            last, held = _Answering(_nights(name_in_ledger), judge.id).read(connection), _Answering(_held(plan_id), judge.id)
             held.delete(connection)
             if last is not None and judge.on_model_change == "stop":
                 held.write(connection, last)
@@ -90,13 +90,13 @@ def hold(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) 
     ledger.alone_now(write)
 
 
-def adopt(ledger: Ledger, benchmark: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
+def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
     """Take the models that answered for a night's plan as those the next night is held against; those that are others now."""
 
     def write(connection: Connection) -> list[ModelChange]:
         changes = []
         for judge in judges:
-            of_nights = _Answering(_nights(benchmark), judge.id)
+            of_nights = _Answering(_nights(name_in_ledger), judge.id)
             last, now = of_nights.read(connection), _Answering(plan_id, judge.id).read(connection)
             if now is None or now == last:
                 continue
@@ -135,8 +135,8 @@ class _Answering:
         return {"of": self.of, "judge": self.judge_model}
 
 
-def _nights(benchmark: str) -> str:
-    return sha256(f"nights of {benchmark}".encode()).hexdigest()
+def _nights(name_in_ledger: str) -> str:
+    return sha256(f"nights of {name_in_ledger}".encode()).hexdigest()
 
 
 def _held(plan_id: str) -> str:

@@ -24,6 +24,7 @@ from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSource
+from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger, opened
@@ -209,8 +210,8 @@ def test_replies_that_the_ledger_lost_are_in_it_before_their_snapshot_goes(world
 
 
 def test_nothing_goes_while_a_run_uses_the_lake(world: World, salon: Callable[..., Said]) -> None:
-    before = _tree(world.lake.root)
-    with opened(world.url) as ledger, in_use(ledger, world.lake.place):
+    with opened(world.url) as ledger, in_use(ledger, lake_id(world.lake.root)):
+        before = _tree(world.lake.root)
         said = salon("gc", "--lake", world.lake.root, "--yes")
         assert said.code == 3
         assert f"process {os.getpid()} on this machine uses the lake" in said.err
@@ -224,10 +225,10 @@ def test_a_run_that_begins_while_a_lake_is_cleared_waits(world: World) -> None:
     began: list[float] = []
 
     def run() -> None:
-        with opened(world.url) as ledger, in_use(ledger, world.lake.place, waited_for.append):
+        with opened(world.url) as ledger, in_use(ledger, lake_id(world.lake.root), waited_for.append):
             began.append(time.monotonic())
 
-    with opened(world.url) as ledger, clearing(ledger, world.lake.place) as other:
+    with opened(world.url) as ledger, clearing(ledger, lake_id(world.lake.root)) as other:
         assert other is None
         running = Thread(target=run)
         running.start()
@@ -305,7 +306,7 @@ def test_every_command_that_looks_at_partitions_waits_for_a_clearing(
     held = Event()
 
     def clear_for_a_while() -> None:
-        with opened(world.url) as ledger, clearing(ledger, world.lake.place):
+        with opened(world.url) as ledger, clearing(ledger, lake_id(world.lake.root)):
             held.set()
             time.sleep(1.0)
             ended.append(time.monotonic())
@@ -323,6 +324,7 @@ import os, shutil, sys
 from pathlib import Path
 from flows.clearing.clearing import clear
 from flows.clearing.rules import Rule
+from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tests.torture.arming import arm
 import flows.cli, tasks.publish.report.index, tasks.publish.duckdb_file

@@ -40,7 +40,7 @@ def test_the_last_night(
         note_night(run.lake.root, run.benchmark.name, Night({"m": "c"}), days[back], "p", is_whole=True)
     with Ledger(run.ledger_url) as ledger:
         ledger.known([])
-        held = mutex(ledger, f"nightly {run.benchmark.name}") if is_under_way else nullcontext()
+        held = mutex(ledger, f"nightly {run.name_in_ledger}") if is_under_way else nullcontext()
         with held, temporary_settings(restore_defaults={PREFECT_API_URL}):
             said = salon("doctor", file)
     assert said.code == code, said.out

@@ -11,6 +11,7 @@ import pytest
 
 from flows.cli import run
 from schemas.tables.stored import JUDGEMENTS, PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
+from tasks.lake.identity import lake_id
 from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
@@ -79,6 +80,7 @@ def test_what_goes_and_what_stays(
     url: str, ids: Ids, file: Path, objects: Objects, salon: Callable[..., Any], name_digest: Callable[[str], str]
 ) -> None:
     assert salon("pin", ids["pinned"][:8], "--because", "the paper", "--lake", url)[0] == 0
+    own_id = lake_id(open_lake(url).root)
     before = objects.names()
     code, out, _ = salon("gc", "--lake", url, "--older-than", "0")
     assert (code, objects.names()) == (0, before)
@@ -87,7 +89,7 @@ def test_what_goes_and_what_stays(
     assert "younger than 30 days" in salon("gc", "--lake", url)[1]
     code, _, said = salon("gc", "--lake", url, "--yes")
     assert (code, "salon gc FILE --yes" in said) == (2, True)
-    with opened(f"sqlite:///{file.parent / 'paid.db'}") as ledger, in_use(ledger, url):
+    with opened(f"sqlite:///{file.parent / 'paid.db'}") as ledger, in_use(ledger, own_id):
         code, _, said = salon("gc", file, "--older-than", "0", "--yes")
         assert (code, "uses the lake" in said, objects.names()) == (3, True, before)
     keys = set(open_lake(url).scan(REPLIES, name_digest("old snapshot_id")).collect()["request_key"])

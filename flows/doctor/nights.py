@@ -1,0 +1,37 @@
+"""Whether the last night came: what `salon nightly FILE --check` asks, as a finding."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.doctor.stores import MAX_AWAY_S, is_there
+from flows.nights.record import mutex_name, notes
+from tasks.context import StageContext, name_in_ledger
+from tasks.lake.identity import find_lake_id
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.mutex import is_held
+
+NIGHT = "last night"
+
+
+def check_night(run: StageContext) -> Iterator[Finding]:
+    """The latest night that is due; none is missed before the first was published."""
+    due = run.benchmark.nightly.newest_due(datetime.now(UTC))
+    shown, noted = f"the night of {due.date()}", notes(run.lake.root, run.benchmark.name)
+    if due.date().isoformat() in noted:
+        yield ok(NIGHT, f"{shown} is published")
+    elif not noted:
+        yield skipped(NIGHT, "no night is published yet")
+    elif _is_under_way(run):
+        yield ok(NIGHT, f"{shown} is under way")
+    else:
+        said = f"{shown} was due at {due:%H:%M %Z} and is not published; the last one is of {max(noted)}"
+        yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE begins it, or goes on with it")
+
+
+def _is_under_way(run: StageContext) -> bool:
+    of_lake = find_lake_id(run.lake.root)
+    if of_lake is None or not is_there(run.ledger_url):
+        return False
+    with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
+        return is_held(ledger, mutex_name(name_in_ledger(run.benchmark.name, of_lake)))

@@ -1,0 +1,57 @@
+"""Which lake it is: a random id in `lake.json`, made once. By it a ledger that several lakes share tells what is whose.
+
+A folder's path is no such name: it changes, two machines may see one folder under two, and a bucket under two addresses.
+"""
+
+import json
+import secrets
+from pathlib import Path
+
+from schemas.errors import CorruptLakeError
+from tasks.lake.atomic_files import locked, store_error, write_bytes
+from tasks.lake.object_store.cache_folder import bucket_behind
+
+NAME = "lake.json"
+
+
+def lake_id(root: Path) -> str:
+    """The lake's id, made where it has none yet. Of several who make one at once, all have the same. Raises StoreError."""
+    found = find_lake_id(root)
+    if found is not None:
+        return found
+    content, bucket = json.dumps({"lake_id": secrets.token_hex(16)}).encode(), bucket_behind(root)
+    if bucket is not None:
+        bucket.create(NAME, content)
+    else:
+        with store_error(f"writing {root / NAME}"), locked(root, "lake-id"):
+            if not (root / NAME).is_file():
+                write_bytes(content, root / NAME, root / "staging")
+    made = find_lake_id(root)
+    if made is None:
+        raise _no_id(root, "it was taken away as soon as it was written")
+    return made
+
+
+def find_lake_id(root: Path) -> str | None:
+    """The lake's id; None where it has none yet. Raises CorruptLakeError."""
+    bucket = bucket_behind(root)
+    try:
+        if bucket is None:
+            content = (root / NAME).read_bytes()
+        else:
+            stored = bucket.get(NAME)  # never a copy of it: the working folder may outlive the bucket's lake
+            if stored is None:
+                return None
+            content = stored[0]
+        return str(json.loads(content)["lake_id"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _no_id(root, str(error)) from error
+
+
+def _no_id(root: Path, why: str) -> CorruptLakeError:
+    return CorruptLakeError(
+        f"{root / NAME} does not say which lake this is ({why}); put it back from a backup, or delete it while no run uses the "
+        "lake: the next one gives it another id, and tonight's max_usd is counted anew"
+    )

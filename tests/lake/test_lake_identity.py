@@ -1,0 +1,36 @@
+"""A lake's id: made once whoever comes at the same time, the same wherever its folder stands; a broken one is told."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import CorruptLakeError, StoreError
+from tasks.lake.identity import NAME, find_lake_id, lake_id
+
+
+def test_it_is_made_once_and_goes_with_the_folder(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    assert find_lake_id(lake) is None
+    assert not lake.exists(), "looking makes nothing"
+    with ThreadPoolExecutor(8) as pool:
+        (made,) = set(pool.map(lake_id, [lake] * 8))
+    (tmp_path / "same").symlink_to(lake)
+    assert lake_id(tmp_path / "same") == made
+    moved = lake.rename(tmp_path / "moved")
+    assert find_lake_id(moved) == lake_id(moved) == made
+    assert lake_id(tmp_path / "another") != made
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000], ids=repr)
+def test_a_broken_one_is_told_and_not_replaced(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / NAME).write_bytes(content)
+    with pytest.raises(CorruptLakeError, match=r"does not say which lake this is.* put it back from a backup, or delete it"):
+        lake_id(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == content
+
+
+def test_where_it_cannot_be_written_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("a file stands where the lake is to be")
+    with pytest.raises((StoreError, NotADirectoryError)):
+        lake_id(tmp_path / "lake")
