@@ -33,15 +33,20 @@ def deploy(
         str | None,
         typer.Option(help="Also set up infra/automations/, telling this notification block: slack-webhook/salon-alerts."),
     ] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Also where the deployments of this name run another file: its nights end.")
+    ] = False,
 ) -> int:
     """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
     from flows.serving import deploying
 
-    deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations))
+    deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations, take_over))
     console = result_console()
     console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
+    for name, other in deployed.taken_over:
+        console.print(f"  taken over  {name}: it ran {other}, whose nights end with this", markup=False)
     for name in deployed.removed:
         console.print(f"  removed     {name}: it ran the same file, which has another name now", markup=False)
     for name in deployed.elsewhere:
@@ -200,7 +205,7 @@ def _deploy(file: Path, api_url: str) -> list[str]:
     from flows.serving import deploying
 
     with temporary_settings({PREFECT_API_URL: api_url}):  # whatever server the user's own profile names
-        return deploying.deploy(file, deploying.DeployOptions(DEFAULT_POOL)).deployments
+        return deploying.deploy(file, deploying.DeployOptions(DEFAULT_POOL, is_taking_over=True)).deployments  # serve/ was moved
 
 
 PORT = 8900

@@ -133,7 +133,7 @@ def check_files(
         is_ours = benchmark is None or file is None or benchmark_of(one) == benchmark.name or path == file.resolve()
         if not is_ours or not is_on_a_machine(one["work_pool_name"]):
             continue
-        found = _of_file(one, path)
+        found = _of_file(one, path) or _of_another(one, path, benchmark, file)
         n_well += found is None
         if found is not None:
             yield found
@@ -158,6 +158,16 @@ def _of_file(one: Mapping[str, Any], path: Path) -> Finding | None:
             DEPLOYMENT, f"{name} runs {path}, whose benchmark is named {named!r} now", f"{delete}, or salon deploy {path}"
         )
     return None
+
+
+def _of_another(one: Mapping[str, Any], path: Path, benchmark: Benchmark | None, file: Path | None) -> Finding | None:
+    """Where a deployment of the benchmark's name runs another file than the one that is asked about."""
+    if benchmark is None or file is None or benchmark_of(one) != benchmark.name or path.samefile(file):
+        return None
+    said = f"{full_name(one)} runs {path}: no run of {file.resolve()} comes from it"
+    return wrong(
+        DEPLOYMENT, said, f"give one of the two another name; or salon deploy {file} --take-over ends the other's nights"
+    )
 
 
 def _is_on_a_machine(client: SyncPrefectClient, pool: str | None) -> bool:

@@ -35,6 +35,7 @@ class DeployOptions:
     file_at_worker: str | None = None  # the file's path where the runs are, if it is another than here
     image: str | None = None
     notify: str | None = None  # <block type>/<block name> of a notification block
+    is_taking_over: bool = False  # deployments of this name that run another file are this one's from now on
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Deployed:
     """Earlier ones of the same file in this pool: it has another name now, and both would run it each night."""
     elsewhere: list[str] = field(default_factory=list)
     """The same in other pools, where a file of this path may be another: they are left alone."""
+    taken_over: list[tuple[str, str]] = field(default_factory=list)
+    """Deployments that ran another file until now, and that file."""
     told: list[str] = field(default_factory=list)
     """The notification blocks, as <type>/<name>, that an enabled automation of Salon tells; none: nobody hears."""
 
@@ -72,8 +75,8 @@ def named_server() -> str:
 def deploy(file: Path, asked: DeployOptions) -> Deployed:
     """Set up the pool, the deployments and the automations for one benchmark file; what is there already is brought up to date.
 
-    Raises BenchmarkFileError; InputError where no server is named, or the pool, image or block cannot be; StoreError where the
-    server does not answer.
+    Raises BenchmarkFileError; InputError where no server is named, the pool, image or block cannot be, or the name's deployment
+    runs another file; StoreError where the server does not answer.
     """
     benchmark = load_benchmark(file)
     if not asked.pool.strip():
@@ -85,7 +88,10 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             _cron(entry["name"], found)
     try:
         with get_client(sync_client=True) as client:
-            deployed = Deployed(api_url, _pool(client, plan["definitions"], asked.pool))
+            of_others = _of_other_files(client, plan["deployments"])
+            if of_others and not asked.is_taking_over:
+                raise _is_of_another(benchmark, *of_others[0])
+            deployed = Deployed(api_url, _pool(client, plan["definitions"], asked.pool), taken_over=of_others)
             job_variables = _job_variables(benchmark, deployed.pool, asked)
             block_id = notification_block(client, asked.notify) if asked.notify else None
             said = plan["definitions"]["parameters"]
@@ -161,6 +167,21 @@ def _deployment(
         pull_steps=[],
     )
     return name
+
+
+def _of_other_files(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """The deployments of these names that run another file than theirs, and that file."""
+    own = {entry["name"]: entry["parameters"]["file"] for entry in entries}
+    there = {one["name"]: one for one in deployments(client)}
+    found = [(there[name], file) for name, file in own.items() if name in there]
+    return [(full_name(one), str(one["parameters"]["file"])) for one, file in found if one["parameters"].get("file") != file]
+
+
+def _is_of_another(benchmark: Benchmark, name: str, file: str) -> InputError:
+    return InputError(
+        f"the deployment {name} runs another file, {file}, and a name has one deployment: that file's nights would end. Give "
+        f"this benchmark another name than {benchmark.name!r}; or, where this file stands in the place of that one: --take-over"
+    )
 
 
 def _remove_renamed(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]], deployed: Deployed) -> None:

@@ -28,7 +28,7 @@ from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
 from tests.support.prefect_server import asked, told
 
-pytestmark = pytest.mark.usefixtures("prefect_api")
+pytestmark = pytest.mark.usefixtures("prefect_api", "no_deployment_stays")
 
 BENCHMARK = """\
 name = "{name}"

@@ -75,6 +75,29 @@ def test_a_file_of_the_same_path_in_another_pool_is_left_alone(salon: Salon, tmp
     assert len(names_of(client, file)) == 4
 
 
+def test_another_file_of_the_same_name_takes_nothing_over_in_silence(
+    salon: Salon, tmp_path: Path, client: SyncPrefectClient
+) -> None:
+    (tmp_path / "team2").mkdir()
+    first, second = named(tmp_path / "b.toml", "cluny"), named(tmp_path / "team2" / "b.toml", "cluny")
+    assert salon("deploy", first).code == 0
+    refused = salon("deploy", second)
+    assert refused.code == 2
+    assert f"cluny-nightly runs another file, {first}, and a name has one deployment" in " ".join(refused.err.split())
+    assert "--take-over" in refused.err
+    assert names_of(client, second) == set()
+    assert salon("deploy", first).code == 0, "one's own is brought up to date"
+    said = salon("doctor", second)
+    assert said.code == 3
+    assert f"wrong   deployment      nightly/cluny-nightly runs {first}: no run of {second} comes from it" in said.out
+    assert "ok      deployment      2 have their benchmark file here" in salon("doctor", first).out
+    taken = salon("deploy", second, "--take-over")
+    assert (taken.code, names_of(client, first)) == (0, set())
+    assert f"taken over  nightly/cluny-nightly: it ran {first}, whose nights end with this" in taken.out
+    assert f"nightly/cluny-nightly runs {second}: no run of {first} comes from it" in salon("doctor", first).out
+    assert "taken over" not in salon("deploy", second, "--take-over").out
+
+
 def test_a_file_that_is_gone_is_told(salon: Salon, tmp_path: Path) -> None:
     file = named(tmp_path / "b.toml", "rodin")
     assert salon("deploy", file).code == 0
