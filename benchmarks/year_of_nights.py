@@ -24,7 +24,7 @@ from benchmarks.growth_parts.nights import FIRST, NAME, copy_night, make_world, 
 from benchmarks.growth_parts.usage import Usage
 from demo.running import running_judge
 from flows import nightly
-from flows.nightly import open_night
+from flows.night_opening import open_night
 from flows.nights.anchors import freeze
 from flows.nights.drift import nightly_publications, write_drift
 from flows.nights.record import notes

@@ -37,6 +37,7 @@ from flows.partitions.table import (
     whole_checkpoints,
     write_partitions,
 )
+from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
 from flows.run.pipeline import run_pipeline
@@ -108,12 +109,14 @@ def backfill(
             mutex(ledger, f"{BACKFILL} {run.name_in_ledger}", reporter.say_who_is_waited_for),
             opened_executor(run, runner, at_once) as executor,
         ):
-            is_retrying = retry is not None
+            is_retrying, context = retry is not None, RunContext.of(run, executor, reporter)
+            if run_date is None:
+                check_today(context)
             planned = plan_backfill(run, checkpoints, since, reporter, is_retrying=is_retrying)  # once the one before is done
             if reporter.console is not None:
                 print_preview(reporter.console, run.benchmark.name, planned)
             try:
-                summary = run_backfill(RunContext.of(run, executor, reporter), planned)
+                summary = run_backfill(context, planned)
             finally:
                 write_grid(run, file)
         if summary.run is not None:

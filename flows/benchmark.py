@@ -10,6 +10,7 @@ from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.grid import note_run, write_grid
+from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
@@ -44,9 +45,10 @@ def benchmark(
         reporter.on_share = progress_in_prefect(run.benchmark.name)
         try:
             with opened_executor(run, runner) as executor:
-                summary = run_pipeline(
-                    RunContext.of(run, executor, reporter), checkpoints, replies, is_retrying=retry is not None
-                )
+                context = RunContext.of(run, executor, reporter)
+                if run_date is None:
+                    check_today(context)
+                summary = run_pipeline(context, checkpoints, replies, is_retrying=retry is not None)
                 write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
             emit_blocked(run, error)

@@ -9,11 +9,21 @@ from pathlib import Path
 import polars as pl
 
 from flows.executors.choose import opened_executor
+from flows.night_opening import not_after, open_night
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.record import Night, mutex_name, note_night, note_told, notes
-from flows.observability.alerting import EVENTS, NIGHT_STALE, judge_changed, night_failed, no_fresh_checkpoint
+from flows.nights.shut_out import why_shut_out
+from flows.observability.alerting import (
+    EVENTS,
+    NIGHT_SHUT_OUT,
+    NIGHT_STALE,
+    judge_changed,
+    night_failed,
+    night_shut_out,
+    no_fresh_checkpoint,
+)
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current, say_stopping
@@ -22,7 +32,8 @@ from flows.observability.terminal import format_usd, prefect_away
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import asked_alone, whole_checkpoints
 from flows.prefect_server import now_or_due
-from flows.run.context import RunContext, check_keys, open_run
+from flows.run.clock import check_date
+from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, SalonError, StoppedError
@@ -72,7 +83,7 @@ def nightly(
         benchmark = load_benchmark(file)
         moment = now_or_due()  # a worker begins a run some seconds before it is due
         due = benchmark.nightly.newest_due(moment).date()
-        night = _not_after(run_date or due, due)
+        night = not_after(run_date or due, due)
         gives_up_at = benchmark.nightly.gives_up_at(night)
         if after_crash:
             check_in_time(gives_up_at)
@@ -167,33 +178,11 @@ def _tell(run: StageContext, summary: NightSummary) -> None:
     sent = tell_prefect(run, summary.run, summary.run.cells, told=told)
     if summary.same_as is not None and NIGHT_STALE not in told:
         sent += send(name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
+    shut_out = why_shut_out(run, datetime.now(UTC))
+    if shut_out is not None and NIGHT_SHUT_OUT not in told:
+        sent += send(name, run.run_date, [night_shut_out(shut_out)])
     if sent:
         note_told(root, name, run.run_date, sent)
-
-
-def open_night(
-    file: Path,
-    run_date: date | None = None,
-    judge_url: str | None = None,
-    max_usd: float | None = None,
-    now: datetime | None = None,
-    *,
-    is_asking: bool = True,
-) -> StageContext:
-    """The run of a night: `run_date`, else the latest that is due at `now`. Raises InputError, MissingKeyError."""
-    due = load_benchmark(file).nightly.newest_due(now or datetime.now(UTC)).date()
-    night = _not_after(run_date or due, due)
-    run = open_run(file, night, judge_url, max_usd)
-    if is_asking:
-        check_keys(run)
-    return run
-
-
-def _not_after(night: date, due: date) -> date:
-    """The night. Raises InputError for one that is not due yet: no later one would become current until its date."""
-    if night > due:
-        raise InputError(f"--run-date {night} is not due yet; the latest night that is due is {due}")
-    return night
 
 
 def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool = False) -> NightSummary:
@@ -204,6 +193,8 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
     """
     name, root = run.benchmark.name, run.lake.root
     with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger), run.reporter.say_who_is_waited_for):
+        by_schedule = run.benchmark.nightly.newest_due
+        check_date(ledger, run, lambda now: by_schedule(now).date(), may_be_earlier=until is not None)
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
@@ -241,8 +232,3 @@ def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
         shown += earlier[max(0, len(earlier) - run.benchmark.nightly.n_earlier) :]
     baseline = run.benchmark.nightly.baseline
     return shown if baseline is None or baseline in shown else [*shown, baseline]
-
-
-def is_fresh(run: StageContext) -> bool:
-    """Whether the night of the run's date is published, with or without blocked cells."""
-    return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)

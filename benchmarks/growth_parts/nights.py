@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from demo import paint
-from flows.nightly import open_night, run_night
+from flows.night_opening import open_night
+from flows.nightly import run_night
 from flows.nights.record import Night, note_night, notes
 from flows.run.context import RunContext
 from schemas.tables.catalogue import TABLES

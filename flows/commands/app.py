@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "check": "doctor.check",
         "gc": "clearing.gc",
         "pin": "clearing.pin",
+        "withdraw": "clearing.withdraw",
         "deploy": "serving.deploy",
         "worker": "serving.worker",
         "serve": "serving.serve",

@@ -1,4 +1,4 @@
-"""`salon gc` and `salon pin`: what a lake no longer needs, and what it keeps whatever happens. The rules are flows/clearing/."""
+"""`salon gc`, `pin` and `withdraw`: what a lake no longer needs, keeps whatever happens, takes back. Rules: flows/clearing/."""
 
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
+from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console
 from schemas.errors import InputError
 from tasks.lake.reading import Lake, open_lake
@@ -87,6 +88,26 @@ def pin(
         pins.unpin(root, folder.name)
         raise InputError(f"salon gc took {folder.name[:12]} away meanwhile; `salon table` shows what the lake still has")
     out.print(f"pinned: {made.publication_id[:12]}")
+    return 0
+
+
+def withdraw(
+    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
+    publication: Annotated[str, typer.Argument(help="The publication's id or its beginning.")],
+    because: Annotated[str, typer.Option(help="Why, in a few words: it is written down.")],
+) -> int:
+    """Take a publication back: another is current, its night may be run again. Its files stay, and so does what was bought."""
+    from flows.run.context import RunContext, open_run
+    from flows.withdrawing import withdraw
+
+    with shown_progress() as reporter:
+        found = withdraw(RunContext.of(open_run(file), reporter=reporter), publication, because)
+    out, taken = result_console(), found.withdrawal
+    out.print(name_of(f"withdrawn: {taken.publication_id[:12]}, of {taken.run_date}: {taken.because}"))
+    if found.nights:
+        out.print(f"no night any more: {', '.join(found.nights)}")
+    now = "nothing" if found.current is None else f"{found.current[0][:12]}, of {found.current[1]}"
+    out.print(f"current: {now}")
     return 0
 
 

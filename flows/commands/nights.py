@@ -59,8 +59,10 @@ def nightly(
     retry: RetryOption = None,
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
-    from flows.nightly import is_fresh, nightly, open_night
+    from flows.night_opening import is_fresh, open_night
+    from flows.nightly import nightly
     from flows.nights.finishing import until_finished
+    from flows.nights.shut_out import why_shut_out
 
     night = run_date.date() if run_date else None
     if check:
@@ -68,7 +70,10 @@ def nightly(
         is_there = is_fresh(opened)
         said = "is published" if is_there else "was due and is not published"
         print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
-        return 0 if is_there else 1
+        shut_out = why_shut_out(opened, datetime.now(UTC))
+        if shut_out is not None:
+            print(shut_out, file=sys.stderr)
+        return 0 if is_there and shut_out is None else 1
     if dry_run:
         _forget_nothing(retry)
         opened = open_night(file, night, max_usd=max_usd, is_asking=False)
@@ -88,10 +93,22 @@ def nightly(
     out = result_console()
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
-        lake_root = open_night(file, summary.run_date, is_asking=False).lake.root
-        print_alarms(out, alarms_of(find_publication(lake_root, summary.publication_id)))
+        opened = open_night(file, summary.run_date, is_asking=False)
+        print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
+        return _print_shut_out(out, opened)
+    opened = open_night(file, summary.run_date, is_asking=False)
+    return max(_print_night(out, summary, summary.run, opened), _print_shut_out(out, opened))
+
+
+def _print_shut_out(out: Console, opened: StageContext) -> int:
+    """Where no night becomes current, that and what to do; the exit code."""
+    from flows.nights.shut_out import why_shut_out
+
+    shut_out = why_shut_out(opened, datetime.now(UTC))
+    if shut_out is None:
         return 0
-    return _print_night(out, summary, summary.run, open_night(file, summary.run_date, is_asking=False))
+    out.print(name_of(shut_out))
+    return 1
 
 
 def _preview(file: Path, opened: StageContext) -> int:

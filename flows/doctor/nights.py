@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from flows.doctor.findings import Finding, ok, skipped, wrong
 from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.record import mutex_name, notes
+from flows.nights.shut_out import why_shut_out
 from tasks.context import StageContext, name_in_ledger
 from tasks.lake.identity import find_lake_id
 from tasks.ledger.ledger import Ledger
@@ -16,7 +17,12 @@ NIGHT = "last night"
 
 def check_night(run: StageContext) -> Iterator[Finding]:
     """The latest night that is due; none is missed before the first was published."""
-    due = run.benchmark.nightly.newest_due(datetime.now(UTC))
+    now = datetime.now(UTC)
+    due, shut_out = run.benchmark.nightly.newest_due(now), why_shut_out(run, now)
+    if shut_out is not None:
+        said, _, advice = shut_out.partition(". ")
+        yield wrong(NIGHT, said, advice)
+        return
     shown, noted = f"the night of {due.date()}", notes(run.lake.root, run.benchmark.name)
     if due.date().isoformat() in noted:
         yield ok(NIGHT, f"{shown} is published")

@@ -12,16 +12,18 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.run.clock import MAX_OFF_S, how_far
 from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.reading import Lake
+from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
 
-LEDGER, LAKE, SYNC, DISK = "ledger", "lake", "lake and ledger", "disk"
+LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
 LEAST_FREE_BYTES = 1 << 30
 """A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
 N_COMPARED = 500
@@ -37,7 +39,12 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
         return
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
         asyncio.run(ledger.alone(_write, is_lasting=False))
+        off_s = ahead_s(ledger)
     yield ok(LEDGER, f"{shown} can be written")
+    if off_s is not None:
+        found = f"this machine's is {how_far(off_s)} that of the ledger's server"
+        is_well = abs(off_s) < MAX_OFF_S
+        yield ok(LEDGER_CLOCK, found) if is_well else wrong(LEDGER_CLOCK, found, "set it by NTP: it says which night it is")
 
 
 def is_there(url: str) -> bool:

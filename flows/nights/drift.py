@@ -4,6 +4,7 @@ What each night said: series.py; the statistics: tasks/aggregate/drift/; making 
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import polars as pl
 
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
+from flows.nights.withdrawn import withdrawn
 from rubrics.model import Rubric
 from schemas.tables.nights import BRIDGES, DRIFT
 from schemas.tables.table import conform
@@ -63,12 +65,23 @@ def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
 
     Once `salon nightly` has noted a night of the benchmark, the nights are those it noted: a backfill's publication is none.
     """
-    ran = {row["publication_id"]: row["finished_at"] for row in runs(Lake(lake_root)).sort("finished_at").to_dicts()}
-    mine = [p for p in publications(lake_root) if p.benchmark == benchmark]
+    mine = standing_publications(lake_root, benchmark)
     noted = {note.publication_id for note in notes(lake_root, benchmark).values()}
     mine = [p for p in mine if p.publication_id in noted] if noted else mine
-    in_order = sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
-    return list({publication.run_date: publication for publication in in_order}.values())
+    return list({publication.run_date: publication for publication in mine}.values())
+
+
+def standing_publications(lake_root: Path, benchmark: str) -> list[Publication]:
+    """Those of a benchmark that nobody took back since; by run date, of one date the latest run's last."""
+    ran = {row["publication_id"]: row["finished_at"] for row in runs(Lake(lake_root)).sort("finished_at").to_dicts()}
+    taken = withdrawn(lake_root)
+    mine = [p for p in publications(lake_root) if p.benchmark == benchmark and not _is_gone(p.publication_id, ran, taken)]
+    return sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
+
+
+def _is_gone(publication_id: str, ran: Mapping[str, datetime], taken: Mapping[str, datetime]) -> bool:
+    since = taken.get(publication_id)
+    return since is not None and (publication_id not in ran or ran[publication_id] <= since)
 
 
 def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:

@@ -12,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
-from tasks.lake.atomic_files import write_bytes
-from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.atomic_files import fsync_folder, write_bytes
+from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
 
 
 def mutex_name(name_in_ledger: str) -> str:
@@ -76,6 +76,18 @@ def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
     folder = _folder(lake_root, benchmark)
     pull(lake_root, folder.relative_to(lake_root).as_posix())
     return {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+
+
+def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[str]:
+    """Take away the notes of the nights that are this publication, so that each may be run again; their dates (ISO)."""
+    days = [day for day, note in notes(lake_root, benchmark).items() if note.publication_id == publication_id]
+    bucket = bucket_behind(lake_root)
+    for path in (_folder(lake_root, benchmark) / f"{day}.json" for day in days):
+        if bucket is not None:
+            bucket.delete([path.relative_to(lake_root).as_posix()])
+        path.unlink()
+        fsync_folder(path.parent)
+    return days
 
 
 def _read(path: Path) -> NightNote:

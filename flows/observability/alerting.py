@@ -23,9 +23,10 @@ JUDGE_CHANGED = "salon.judge.changed"
 NIGHT_MISSED = "salon.night.missed"
 NIGHT_STALE = "salon.night.stale"
 NIGHT_FAILED = "salon.night.failed"
+NIGHT_SHUT_OUT = "salon.night.shut_out"
 EVENTS = (
     PUBLISHED, BLOCKED, REGRESSION, SCORE_DRIFT, JUDGE_DRIFT, JUDGE_CHANGED, BUDGET_REACHED, NIGHT_MISSED, NIGHT_STALE,
-    NIGHT_FAILED,
+    NIGHT_FAILED, NIGHT_SHUT_OUT,
 )  # fmt: skip
 
 COMPARISON_ALPHA = 0.05  # of nights on which nothing differs, the share that has a false regression at most
@@ -163,6 +164,11 @@ def night_failed(error: str, gives_up_at: datetime | None) -> Alert:
     until = gives_up_at.isoformat() if gives_up_at else None
     says = f"the night is given up{f', finish_by was {gives_up_at:%H:%M %Z}' if gives_up_at else ''}: {error}"
     return Alert(NIGHT_FAILED, {"says": says, "error": error, "finish_by": until})
+
+
+def night_shut_out(why: str) -> Alert:
+    """The event that a night was published and is not current, since what is current is of a day that has not come."""
+    return Alert(NIGHT_SHUT_OUT, {"says": why})
 
 
 def _listed(name: str, rows: pl.DataFrame, columns: list[str], says: str) -> list[Alert]:

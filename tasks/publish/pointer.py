@@ -1,10 +1,10 @@
-"""The pointers of a benchmark, latest.json and latest_good.json: read, and moved. What they may name: promotion.py."""
+"""The pointers of a benchmark, latest.json and latest_good.json: read, and moved, also back. What they may name: promotion.py."""
 
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -75,7 +75,42 @@ def _move(lake_root: Path, folder: Path, name: str, benchmark: str, standing: St
             if bucket is None or _put(bucket, path.relative_to(lake_root).as_posix(), content, e_tag):
                 write_bytes(content, path, lake_root / "staging")
                 return None
-    raise StoreError(f"{name} of {benchmark} was moved {N_TRIES} times while it was to be moved; run the same command again")
+    raise _moved_too_often(name, benchmark)
+
+
+def move_back(lake_root: Path, folder: Path, others: Sequence[tuple[Path, date]]) -> None:
+    """Let pointers that name `folder` name the first of `others` (folders with their run dates) that may stand there by itself.
+
+    Where none may, the pointer is taken away. Raises StoreError.
+    """
+    for name, rule in ((POINTER, why_not_current), (GOOD_POINTER, why_not_good)):
+        allowed = ((other, day) for other, day in others if rule(standing_in(other, day), None) is None)
+        _move_back(lake_root, folder, name, next(allowed, None))
+
+
+def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date] | None) -> None:
+    path, bucket, benchmark = folder.parent / name, Lake(lake_root).bucket, folder.parent.name
+    relative = path.relative_to(lake_root).as_posix()
+    for _ in range(N_TRIES):
+        with locked(lake_root, f"pointer-{benchmark}"):
+            e_tag = fresh(path)
+            current = read_pointer(folder.parent, name)
+            if current is None or current["publication_id"] != folder.name:
+                return
+            if other is None:
+                if bucket is not None:
+                    bucket.delete([relative])
+                path.unlink(missing_ok=True)
+                return
+            content = _content(other[0], benchmark, other[1])
+            if bucket is None or _put(bucket, relative, content, e_tag):
+                write_bytes(content, path, lake_root / "staging")
+                return
+    raise _moved_too_often(name, benchmark)
+
+
+def _moved_too_often(name: str, benchmark: str) -> StoreError:
+    return StoreError(f"{name} of {benchmark} was moved {N_TRIES} times while it was to be moved; run the same command again")
 
 
 def _standing_named(home: Path, pointer: dict[str, str] | None) -> Standing | None:

@@ -5,7 +5,8 @@ from datetime import date
 import polars as pl
 import pytest
 
-from flows.nightly import open_night, run_night
+from flows.night_opening import open_night
+from flows.nightly import run_night
 from flows.nights.anchors import anchor_sets, freeze, newest_anchor_set
 from flows.run import stages
 from flows.run.context import RunContext, open_run

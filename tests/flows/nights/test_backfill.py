@@ -22,7 +22,8 @@ from sqlalchemy import select
 
 from demo.running import running_judge
 from flows.backfill import BackfillSummary, check_failures, run_backfill
-from flows.nightly import open_night, run_night
+from flows.night_opening import open_night
+from flows.nightly import run_night
 from flows.observability.progress import Reporter
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import flows.nightly
-from flows.nightly import nightly, open_night, run_night
+from flows.night_opening import open_night
+from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.record import Night, note_night, notes

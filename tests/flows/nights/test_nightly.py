@@ -19,7 +19,8 @@ from sqlalchemy.engine import Connection
 
 from demo.running import running_judge
 from flows.bridging import make_bridge, plan_bridge
-from flows.nightly import NightSummary, is_fresh, open_night, run_night
+from flows.night_opening import is_fresh, open_night
+from flows.nightly import NightSummary, run_night
 from flows.nights.anchors import freeze
 from flows.nights.drift import bridges_of, nightly_publications, series_of
 from flows.nights.record import notes
@@ -53,7 +54,8 @@ import sys
 from datetime import date
 from pathlib import Path
 from flows.run.context import RunContext
-from flows.nightly import open_night, run_night
+from flows.nightly import run_night
+from flows.night_opening import open_night
 from flows.observability.progress import Reporter
 run_night(RunContext.of(open_night(Path(sys.argv[1]), date.fromisoformat(sys.argv[2]))))
 """

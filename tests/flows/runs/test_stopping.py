@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from demo.running import running_judge
-from flows.nightly import open_night, run_night
+from flows.night_opening import open_night
+from flows.nightly import run_night
 from flows.nights.record import notes
 from flows.partitions.table import read_partitions
 from flows.run.context import RunContext

@@ -1,0 +1,46 @@
+"""Publications that were taken back: `withdrawn/<publication>.json` in the lake says when and why. The doing is withdrawing.py.
+
+They stay where they are; no pointer names one and no series holds it, until a run makes or finds the same again.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from schemas.errors import CorruptLakeError
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.object_store.cache_folder import pull, push
+
+FOLDER = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A publication that was taken back: of which benchmark and run date, when (ISO, UTC), on which machine, and what for."""
+
+    publication_id: str
+    benchmark: str
+    run_date: str
+    withdrawn_at: str
+    host: str
+    because: str
+
+
+def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
+    """Write it down, in place of an earlier one of the same publication."""
+    target = lake_root / FOLDER / f"{withdrawal.publication_id}.json"
+    write_bytes(json.dumps(asdict(withdrawal), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
+    push(lake_root, target)
+
+
+def withdrawn(lake_root: Path) -> dict[str, datetime]:
+    """The publications that were taken back, and when. Raises CorruptLakeError."""
+    found = {}
+    pull(lake_root, FOLDER)
+    for path in sorted((lake_root / FOLDER).glob("*.json")):
+        try:
+            found[path.stem] = datetime.fromisoformat(json.loads(path.read_bytes())["withdrawn_at"])
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise CorruptLakeError(f"{path} is no withdrawal Salon wrote ({error}); withdraw that publication again") from error
+    return found

@@ -1,0 +1,49 @@
+"""Whether this machine's clock may date what is published: held against the ledger's, where that is on a server.
+
+A publication of a day that has not come is current until that day, and shuts out every run before it.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+
+from flows.run.context import RunContext
+from schemas.errors import InputError
+from tasks.ledger.clock import ahead_s
+from tasks.ledger.connection import parse_url, sqlite_file
+from tasks.ledger.ledger import Ledger, opened
+
+MAX_OFF_S = 120.0
+"""What a clock that nobody sets loses in some weeks; by less, a date is another only in the minutes about midnight."""
+_SPANS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
+
+
+def check_today(run: RunContext) -> None:
+    """Raise InputError where the run is dated today, and it is another day by the ledger's clock."""
+    if sqlite_file(parse_url(run.ledger_url)) is None:
+        with opened(run.ledger_url) as ledger:
+            check_date(ledger, run, lambda now: now.date())
+
+
+def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date], *, may_be_earlier: bool = False) -> None:
+    """Raise InputError where the run's date is not what `dated` gives by the ledger's clock; a clock that is off is told of.
+
+    `may_be_earlier`: an earlier date was named on purpose.
+    """
+    off_s = ahead_s(ledger)
+    if off_s is None or abs(off_s) < MAX_OFF_S:
+        return
+    there = dated(datetime.now(UTC) - timedelta(seconds=off_s))
+    said = f"the clock of this machine is {how_far(off_s)} that of the ledger's server, which counts"
+    if run.run_date == there or (may_be_earlier and run.run_date < there):
+        run.reporter.say(f"{said}; set it by a time server (NTP)")
+        return
+    raise InputError(
+        f"{said}: there the date is {there}, not {run.run_date}. Nothing was asked; set the clock by a time server (NTP), or "
+        f"name the date: --run-date {there}"
+    )
+
+
+def how_far(off_s: float) -> str:
+    """How far a clock is off, as in "2.0 days ahead of"."""
+    n_s, unit = next(((n_s, unit) for n_s, unit in _SPANS if abs(off_s) >= n_s), (1.0, "s"))
+    return f"{abs(off_s) / n_s:.{0 if unit == 's' else 1}f} {unit} {'ahead of' if off_s > 0 else 'behind'}"

@@ -1,0 +1,153 @@
+"""A host whose clock is off: told and refused by the ledger's clock; without one, what it left is told of and taken back."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from flows.night_opening import open_night
+from flows.nightly import run_night
+from flows.nights.record import notes
+from flows.run.context import RunContext
+from tasks.publish.reading import current
+from tests.flows.flow_support import Said, findings, runs_of
+from tests.flows.nights.night_world import World, n_billed, write_benchmark
+from tests.support.postgres import running_postgres, why_not
+from tests.torture.harness import COMPILER, build
+
+ROOT = Path(__file__).parents[3]
+Salon = Callable[..., Said]
+NOW = datetime.now(UTC)
+DUE = (NOW if NOW.hour >= 2 else NOW - timedelta(days=1)).date()  # the world's nights come at two
+
+
+@pytest.fixture(scope="module")
+def ledger_url() -> Iterator[str]:
+    missing = why_not() or (None if COMPILER else "no C compiler is installed")
+    if missing is not None:
+        pytest.skip(missing)
+    with running_postgres() as server:
+        yield server.new_database()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, ledger_url: str, judge_url: str) -> Path:
+    """A benchmark whose ledger is on a server, and a library by which a program's clock is off."""
+    folder = tmp_path_factory.mktemp("world")
+    build(ROOT / "tests" / "torture" / "clock.c", folder / "clock.so")
+    World(folder).make(1)
+    file = write_benchmark(folder, judge_url)
+    file.write_text(f'ledger = "{ledger_url}"\n' + file.read_text())
+    return folder
+
+
+def _salon(world: Path, ahead: timedelta, *arguments: str) -> Said:
+    """The command on a machine whose clock is so far ahead of the server's."""
+    (world / "clock").write_bytes(int(ahead.total_seconds()).to_bytes(8, sys.byteorder, signed=True))
+    clock = {"LD_PRELOAD": str(world / "clock.so"), "SALON_CLOCK": str(world / "clock"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "flows", *arguments]
+    done = subprocess.run(command, cwd=world, env=os.environ | clock, capture_output=True, text=True, timeout=300, check=False)
+    return Said(done.returncode, done.stdout, " ".join(done.stderr.split()))
+
+
+@pytest.mark.parametrize(
+    ("days", "command"),
+    [(2, ["nightly"]), (-2, ["nightly"]), (2, ["run"]), (-2, ["run"]), (2, ["backfill", "--all"])],
+    ids=["night ahead", "night behind", "run ahead", "run behind", "backfill ahead"],
+)
+def test_no_date_is_taken_from_a_clock_that_is_days_off(world: Path, judge_url: str, days: int, command: list[str]) -> None:
+    n_before = n_billed(judge_url)
+    name, *options = command
+    said = _salon(world, timedelta(days=days), name, "b.toml", *options)
+    there = DUE if name == "nightly" else NOW.date()
+    assert said.code == 2, said
+    assert f"the clock of this machine is 2.0 days {'ahead of' if days > 0 else 'behind'} that of the ledger's server" in said.err
+    assert f"there the date is {there}" in said.err
+    assert f"--run-date {there}" in said.err
+    assert n_billed(judge_url) == n_before
+    assert not (world / "lake" / "publish").exists()
+
+
+def test_a_clock_that_is_off_by_minutes_is_told_and_a_date_may_be_named(world: Path) -> None:
+    minutes = timedelta(minutes=10 if NOW.hour != 1 else -10)  # not over the hour at which the night is due
+    found = findings(_salon(world, minutes, "doctor", "b.toml").out)
+    assert found["ledger's clock"].startswith("wrong: this machine's is 10.0 min "), found
+    assert findings(_salon(world, timedelta(seconds=60), "doctor", "b.toml").out)["ledger's clock"].startswith("ok: ")
+    named = _salon(world, timedelta(days=2), "nightly", "b.toml", "--run-date", f"{DUE}")
+    assert named.code == 0, named
+    assert "ahead of that of the ledger's server, which counts; set it by a time server (NTP)" in named.err
+    assert (world / "lake" / "nights" / "nights" / f"{DUE}.json").is_file()
+
+
+@pytest.fixture
+def shut_out(tmp_path: Path, judge_url: str) -> Path:
+    """A benchmark whose ledger is a file, and of whose nights a machine two days ahead has done one that has not come."""
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    run_night(RunContext.of(open_night(file, DUE - timedelta(days=1))))
+    run_night(RunContext.of(open_night(file, now=NOW + timedelta(days=2))))
+    return file
+
+
+def test_a_night_behind_one_of_the_future_says_so_until_that_is_taken_back(salon: Salon, shut_out: Path) -> None:
+    lake, future = shut_out.parent / "lake", f"{DUE + timedelta(days=2)}"
+    ahead = current(lake).publication_id
+    assert list(notes(lake, "nights")) == [f"{DUE - timedelta(days=1)}", future]
+    said = f"the current publication, {ahead[:12]}, is of {future}, a day that has not come"
+    for _ in ("published", "found published"):
+        night = salon("nightly", shut_out)
+        assert (night.code, said in " ".join(night.out.split())) == (1, True), night.out
+    check = salon("nightly", shut_out, "--check")
+    assert (check.code, said in check.err) == (1, True)
+    doctor = salon("doctor", shut_out)
+    assert (doctor.code, findings(doctor.out)["last night"].startswith(f"wrong: {said}")) == (3, True)
+    assert f"salon withdraw FILE {ahead[:12]}" in doctor.out
+
+    back = salon("withdraw", shut_out, ahead[:12], "--because", "a clock was ahead")
+    tonight = notes(lake, "nights")[f"{DUE}"].publication_id
+    assert back.code == 0, back.err
+    assert f"withdrawn: {ahead[:12]}, of {future}: a clock was ahead" in back.out
+    assert f"no night any more: {future}" in back.out
+    assert f"current: {tonight[:12]}, of {DUE}" in back.out
+    assert current(lake).publication_id == current(lake, pointer="latest_good.json").publication_id == tonight
+    assert (lake / "publish" / "v1" / "nights" / ahead).is_dir(), "what was published stays readable"
+    assert '"because": "a clock was ahead"' in (lake / "withdrawn" / f"{ahead}.json").read_text()
+    n_runs = runs_of(lake).height
+    assert salon("nightly", shut_out).code == salon("nightly", shut_out, "--check").code == 0
+    assert runs_of(lake).height == n_runs, "tonight's stands, and nothing is asked"
+
+    comes = run_night(RunContext.of(open_night(shut_out, now=NOW + timedelta(days=2))))
+    assert comes.run is not None, "the night that was taken back is run when it comes"
+    assert current(lake).run_date == future
+
+
+@pytest.mark.parametrize(
+    ("prefix", "because", "words"),
+    [("{id}", " ", "--because is empty"), ("ffff0000", "why", "no publication begins with 'ffff0000'")],
+    ids=["no reason", "no such publication"],
+)
+def test_what_is_no_reason_to_take_anything_back(salon: Salon, shut_out: Path, prefix: str, because: str, words: str) -> None:
+    lake = shut_out.parent / "lake"
+    ahead = current(lake).publication_id
+    said = salon("withdraw", shut_out, prefix.format(id=ahead), "--because", because)
+    assert (said.code, words in said.err) == (2, True), said.err
+    assert current(lake).publication_id == ahead
+    assert not (lake / "withdrawn").exists()
+
+
+def test_of_a_lake_without_notes_what_was_taken_back_is_in_no_series_and_the_first_alone_leaves_nothing_current(
+    salon: Salon, tmp_path: Path, judge_url: str
+) -> None:
+    World(tmp_path).make(1)
+    file, day = write_benchmark(tmp_path, judge_url), NOW.date() + timedelta(days=2)
+    assert salon("run", file, "--run-date", f"{day}").code == 0
+    ahead = current(tmp_path / "lake").publication_id
+    back = salon("withdraw", file, ahead, "--because", "mistyped")
+    assert (back.code, "current: nothing" in back.out) == (0, True), back.err
+    assert salon("run", file).code == 0
+    assert current(tmp_path / "lake").run_date == f"{datetime.now(UTC):%Y-%m-%d}"
+    assert not list((tmp_path / "lake" / "publish").rglob("drift*.parquet")), "one night alone has no series"
