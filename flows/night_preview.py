@@ -10,6 +10,7 @@ from flows.nights.record import Night, NightNote, night_budget, notes
 from flows.observability.progress import Reporter
 from flows.run.context import RunContext
 from flows.run.preview import Preview, previewed
+from flows.run.since import differs_from_night
 from tasks.context import StageContext
 from tasks.judge.budget.budget import leased_usd
 from tasks.ledger.ledger import opened
@@ -19,13 +20,15 @@ from tasks.ledger.ledger import opened
 class NightPreview:
     """A night before it is asked, and what it would ask and cost; `plan` is None where it stands whole.
 
-    `taken_usd`: what its earlier starts took of `max_usd`; the plan's limits hold what is left.
+    `taken_usd`: what its earlier starts took of `max_usd`; the plan's limits hold what is left. `differs`: in a sentence, what
+    the file asks otherwise than the night that stands.
     """
 
     run_date: date
     about: Night | NightNote
     plan: Preview | None = None
     taken_usd: float = 0.0
+    differs: str | None = None
 
 
 def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) -> NightPreview:
@@ -34,7 +37,7 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
     due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
     own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
     if own is not None and own.is_whole:
-        return NightPreview(run.run_date, own)
+        return NightPreview(run.run_date, own, differs=differs_from_night(run, own.publication_id))
     with lake_in_use(run):
         night, known = night_of(run, run.run_date if run.run_date < due else None)
         plan = previewed(file, run, shown_checkpoints(run, known), night.anchor_set)

@@ -35,6 +35,7 @@ from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
+from flows.run.since import differs_from_night
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, SalonError, StoppedError
 from tasks.context import StageContext
@@ -198,6 +199,8 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
+            if (said := differs_from_night(run, own.publication_id)) is not None:
+                run.reporter.say(said)
             return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
         night, known = night_of(run, until)
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)

@@ -121,6 +121,8 @@ def _preview(file: Path, opened: StageContext) -> int:
     console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
     if found.plan is None:
         console.print("it is published whole: nothing would be asked")
+        if found.differs is not None:
+            console.print(name_of(found.differs))
         return 0
     left_usd = found.plan.limits.max_usd
     if left_usd is not None and found.taken_usd:

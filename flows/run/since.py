@@ -10,7 +10,8 @@ from flows.run.context import RunContext
 from schemas.errors import CorruptLakeError
 from schemas.metrics import natural_key
 from schemas.tables.published import BENCHMARK_LONG
-from tasks.publish.folders import LAYOUT
+from tasks.context import StageContext
+from tasks.publish.folders import LAYOUT, publication_folder
 from tasks.publish.identity import asked_otherwise, provenance
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, checked_file
@@ -44,6 +45,18 @@ def asks_otherwise(run: RunContext) -> list[str]:
     """What a run that has not happened would ask otherwise than the publication that is current now."""
     found = _current(run)
     return asked_otherwise(read_provenance(found.folder) or {}, provenance(run)) if found else []
+
+
+def differs_from_night(run: StageContext, publication_id: str) -> str | None:
+    """In a sentence, what the file asks otherwise than the run's night, which stands whole; None where it asks the same."""
+    folder = publication_folder(run.lake.root, run.benchmark.name, publication_id)
+    changed = asked_otherwise(read_provenance(folder) or {}, provenance(run))
+    if not changed:
+        return None
+    return (
+        f"{', '.join(changed)}: the file asks otherwise than the night of {run.run_date}, which stands as it is; the next night "
+        f'asks so. To have this one asked so, take it back first: salon withdraw FILE {publication_id[:12]} --because "…"'
+    )
 
 
 def _current(run: RunContext) -> Publication | None:
