@@ -7,12 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from flows.commands.printed.alarms import alarms_of, print_alarms
+from flows.commands.printed.partitions import WIDE, print_partitions
 from flows.commands.printed.plan import print_plan
 from flows.commands.running import (
     BenchmarkFile,
@@ -164,9 +162,6 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
 All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
 Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
-WIDE = 160  # columns of a table that goes to a file or a pipe
-_COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
-N_DETAIL = 48  # characters; the whole sentence stands in the row
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
 
 
@@ -196,7 +191,7 @@ def backfill(
     run = open_backfill(file, day, max_usd=max_usd)
     out = result_console()
     if listed:
-        _print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
+        print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
@@ -228,24 +223,3 @@ def backfill(
         print_leaderboard(out, summary.run.published.folder)
         print_summary(out, summary.run)
     return 1 if summary.run is not None and summary.run.is_blocked else 0
-
-
-def _print_partitions(console: Console, table: pl.DataFrame) -> None:
-    """Every partition and where it stands."""
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
-        shown.add_column(name, justify="right" if name in ("requests", "left") else "left", overflow="fold")
-    for row in table.iter_rows(named=True):
-        state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
-        shown.add_row(
-            name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
-            name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
-            row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", name_of(_cut(row["detail"] or ""), "dim"),
-        )  # fmt: skip
-    counted = table.group_by("state").len().sort("state").iter_rows()
-    console.print(shown)
-    console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
-
-
-def _cut(said: str) -> str:
-    return said if len(said) <= N_DETAIL else said[: N_DETAIL - 1] + "…"

@@ -139,15 +139,17 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
         row["state"] == PartitionState.RUNNING and is_dead(Process(row["host"], row["pid"], row["process_started"]))
         for row in table.iter_rows(named=True)
     ]
-    is_stale = (
-        (pl.col("rubric_digest") != pl.col("rubric_id").replace_strict(present, default="", return_dtype=pl.String))
-        | (pl.col("judge_digest") != pl.col("judge_model").replace_strict(judges, default="", return_dtype=pl.String))
-        | (pl.col("dataset_id") != pl.col("latest"))
-    )
+    differs = {
+        "the rubric": pl.col("rubric_digest") != pl.col("rubric_id").replace_strict(present, default="", return_dtype=pl.String),
+        "the judge": pl.col("judge_digest") != pl.col("judge_model").replace_strict(judges, default="", return_dtype=pl.String),
+        "its samples": pl.col("dataset_id") != pl.col("latest"),
+    }
+    is_stale, since = pl.any_horizontal(*differs.values()), [pl.when(one).then(pl.lit(what)) for what, one in differs.items()]
+    changed = pl.concat_str(pl.concat_str(since, separator=", ", ignore_nulls=True), pl.lit(" changed since"))
     shown = table.with_columns(gone=pl.Series(gone, dtype=pl.Boolean)).join(latest, on=OF_CHECKPOINT, how="left").with_columns(
         state=pl.when(is_stale).then(pl.lit(PartitionState.STALE.value))
         .when("gone").then(pl.lit(PartitionState.FAILED.value)).otherwise("state"),
-        detail=pl.when(~is_stale & pl.col("gone"))
+        detail=pl.when(is_stale).then(changed).when("gone")
         .then(pl.lit("its process is gone; the same command goes on")).otherwise("detail"),
     )  # fmt: skip
     return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")

@@ -13,7 +13,8 @@ from tasks.publish.report.environment import render
 
 Row = dict[str, Any]
 _FIRST: Final = {"running": 0, "failed": 1, "planned": 2, "done": 3, "stale": 4}
-"""Of several partitions of one cell, datasets that followed one another, the one that is shown."""
+"""Of several partitions of one cell the one that is shown."""
+_CELL: Final = ["model", "checkpoint", "rubric_id", "judge_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,8 @@ def partitions_page(
     model/checkpoint. `as_of`: when this is, for the ages.
     """
     columns = list(dict.fromkeys([*asked, *rows.select("rubric_id", "judge_model").iter_rows()]))
-    found = [_aged(row, as_of) for row in rows.iter_rows(named=True)]
-    by_cell: dict[tuple[str, str, str, str], Row] = {}
-    for row in sorted(found, key=lambda row: (-_FIRST[row["state"]], row["changed_at"])):
-        by_cell[row["model"], row["checkpoint"], row["rubric_id"], row["judge_model"]] = row
+    shown = in_sight(rows).iter_rows(named=True)
+    by_cell: dict[tuple[Any, ...], Row] = {tuple(row[name] for name in _CELL): _aged(row, as_of) for row in shown}
     names = {*checkpoints, *rows.select("model", "checkpoint").iter_rows()}
     listed = set(checkpoints)
     lines = [
@@ -63,6 +62,16 @@ def partitions_page(
         n_by_state=n_by_state,
         is_known=is_known,
     )
+
+
+def in_sight(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of several partitions of one cell, of datasets, rubrics or judges that followed one another, the row that stands for it.
+
+    The others are history: what is left to do stands in these.
+    """
+    order = pl.col("state").replace_strict(_FIRST, return_dtype=pl.Int8)
+    first = rows.with_columns(_order=order).sort("_order", "changed_at", descending=[False, True], maintain_order=True)
+    return first.unique(_CELL, keep="first", maintain_order=True).drop("_order").sort(_CELL)
 
 
 def _line(name: tuple[str, str], cells: list[Row | None], command: str | None) -> Line:

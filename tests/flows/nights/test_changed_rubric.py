@@ -1,4 +1,4 @@
-"""A rubric changed under its name and version: told of by the night that stands."""
+"""A rubric changed under its name and version: told of by the night that stands; partitions listed as on their page."""
 
 import re
 import shutil
@@ -54,3 +54,19 @@ def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon,
     assert salon("withdraw", file, found[1], "--because", "the rubric is another").code == 0
     assert "is published" not in salon("nightly", file).out, "asked anew"
     assert told not in _one_line(salon("nightly", file).err)
+
+
+def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, file: Path) -> None:
+    page = file.parent / "lake" / "publish" / "v1" / "nights" / "partitions.html"
+    assert salon("backfill", file, "--all").code == 0
+    assert _one_line(salon("backfill", file, "--list").out).endswith("2 done")
+    _change_the_rubric(file)
+    listed = _one_line(salon("backfill", file, "--list").out)
+    assert listed.count("the rubric changed since") == 2, listed
+    assert listed.endswith("2 stale")
+    assert salon("backfill", file, "--all").code == 0
+    listed = _one_line(salon("backfill", file, "--list").out)
+    assert "2 done 2 of earlier rubrics, judges or samples, which later ones took the place of, left out" in listed
+    assert "stale" not in listed
+    assert "2 done" in page.read_text()
+    assert "stale" not in re.sub(r"<style.*?</style>", "", page.read_text(), flags=re.DOTALL)

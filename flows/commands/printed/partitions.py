@@ -1,0 +1,38 @@
+"""`salon backfill --list`: where each partition stands, as a table. What a partition is: flows/partitions/table.py."""
+
+import polars as pl
+from rich.table import Table
+from rich.text import Text
+
+from flows.observability.terminal import Console, name_of
+from tasks.publish.report.partitions import in_sight
+
+WIDE = 160  # columns of a table that goes to a file or a pipe
+_COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
+N_DETAIL = 48  # characters; the whole sentence stands in the row
+
+
+def print_partitions(console: Console, table: pl.DataFrame) -> None:
+    """Where each partition stands: of those that followed one another the one that counts, as the page of partitions has it."""
+    n_all, table = table.height, in_sight(table)
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
+        shown.add_column(name, justify="right" if name in ("requests", "left") else "left", overflow="fold")
+    for row in table.iter_rows(named=True):
+        state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
+        shown.add_row(
+            name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
+            name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
+            row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", name_of(_cut(row["detail"] or ""), "dim"),
+        )  # fmt: skip
+    counted = table.group_by("state").len().sort("state").iter_rows()
+    console.print(shown)
+    console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
+    if n_all > table.height:
+        console.print(
+            f"{n_all - table.height} of earlier rubrics, judges or samples, which later ones took the place of, left out"
+        )
+
+
+def _cut(said: str) -> str:
+    return said if len(said) <= N_DETAIL else said[: N_DETAIL - 1] + "…"
