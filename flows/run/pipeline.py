@@ -33,7 +33,7 @@ from tasks.judge.budget.forecast import total_usd
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
-from tasks.ledger.import_replies.importing import check_importable
+from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.ledger import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
@@ -74,24 +74,16 @@ def run_pipeline(
     _say_what_is_not_as_meant(run, dataset)
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.name_in_ledger, run.run_date) if night else "")
-    imported, asked = None, asked_before or Outcome(n_requests=planned.n_requests)
     if replies is None and asked_before is None:
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
         with recorded_where_it_ends(run, started_at, dataset, planned), saying_who_is_complete(run, planned):
-            asked = judge_all(run, planned.parts, is_retrying=is_retrying)
+            imported, asked = None, judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
-    elif asked_before is not None:  # of each checkpoint alone: pairs are of two
-        of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
-        # checkpoints that were done before stand in the table too
-        n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests)
-        asked += Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
-    elif isinstance(replies, BatchResults):
-        imported, asked = stages.import_batch_results(run, planned, replies)
-    elif replies is not None:
-        imported = stages.import_recorded(run, replies)
+    else:
+        imported, asked = _taken_in(run, planned, replies, asked_before)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
     was = before(run)
@@ -112,6 +104,21 @@ def run_pipeline(
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     push(run.lake.root, write_index(run.lake.root))
     return summary
+
+
+def _taken_in(
+    run: RunContext, planned: Plan, replies: Path | BatchResults | None, asked_before: Outcome | None
+) -> tuple[ImportResult | None, Outcome]:  # fmt: skip
+    """Replies that are given, or what a backfill asked of each checkpoint alone and the pairs of two, which are asked here."""
+    if isinstance(replies, BatchResults):
+        return stages.import_batch_results(run, planned, replies)
+    if replies is not None:
+        return stages.import_recorded(run, replies), Outcome(n_requests=planned.n_requests)
+    of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
+    asked = asked_before or Outcome()
+    # checkpoints that were done before stand in the table too
+    n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests)
+    return None, asked + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
