@@ -14,6 +14,7 @@ from PIL import Image
 
 from flows.cli import run
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 BENCHMARK = """\
 name = "shades"

@@ -93,7 +93,8 @@ def test_an_agreement_alone_makes_the_file(tmp_path: Path) -> None:
 def test_its_part_of_the_file_is_verified(lake_root: Path, statement: str, places: list[str]) -> None:
     with duckdb.connect(str(write_duckdb(lake_root, "nightly"))) as database:
         database.execute(statement).fetchall()
-    found = compare_duckdb(lake_root / "publish/v1/nightly/agreement" / NEW, lake_root)
+    folder = lake_root / "publish/v1/nightly/agreement" / NEW
+    found = compare_duckdb(folder, lake_root, folder)
     assert found.done.startswith("3 tables of salon.duckdb")
     assert list(dict.fromkeys(one.place for one in found.differences)) == places
 
