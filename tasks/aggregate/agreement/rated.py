@@ -7,7 +7,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.metrics import dimension_names
-from schemas.statuses.people import RatingStatus
+from schemas.statuses.people import UNNAMED, RatingStatus, unnamed
 from tasks.aggregate.agreement.pairs import Rated, held_against, items_of, judge_values, rated_dimension
 
 
@@ -43,7 +43,14 @@ def rated_dimensions(
 
 
 def ratings_of(ratings: pl.DataFrame, rubric: Rubric, key: str) -> pl.DataFrame:
-    """The ratings of one dimension of one rubric: of those that name the rubric, and of any rubric's where a rater named none."""
+    """The ratings of one dimension of one rubric: of those that name the rubric, and of any rubric's where a rater named none.
+
+    Who is not named repeats nobody: the number is of the ratings of one name of the dimension, here there are two.
+    """
+    is_unnamed = pl.col("rater").str.starts_with(UNNAMED[:-2])
     own = ratings.filter(dimension=f"{rubric.id}.{key}")
-    shared = ratings.filter(dimension=key).join(own, on=["sample_id", "rater", "kind"], how="anti", maintain_order="left")
-    return pl.concat([own, shared]).with_columns(dimension=pl.lit(key))
+    by_name = own.filter(~is_unnamed)
+    shared = ratings.filter(dimension=key).join(by_name, on=["sample_id", "rater", "kind"], how="anti", maintain_order="left")
+    number = pl.format(unnamed("{}"), pl.int_range(1, pl.len() + 1).over("sample_id", is_unnamed))
+    rater = pl.when(is_unnamed).then(number).otherwise("rater")
+    return pl.concat([own, shared]).with_columns(dimension=pl.lit(key), rater=rater)

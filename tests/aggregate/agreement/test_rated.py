@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from schemas.errors import InputError
-from tasks.aggregate.agreement.rated import rated_dimensions
+from tasks.aggregate.agreement.rated import rated_dimensions, ratings_of
 from tests.aggregate.agreement.noisy_raters import noisy, pick
 
 
@@ -65,3 +65,14 @@ def test_of_a_rater_who_names_the_rubric_and_does_not_the_named_rating_counts(ta
     lost = ratings.with_columns(dimension=pl.lit("x"))
     with pytest.raises(InputError, match=r"the dimensions are overall, plain\.overall, twin\.overall"):
         list(rated_dimensions(judgements.lazy(), scores.lazy(), lost, rubrics))
+
+
+def test_of_raters_who_are_not_named_each_counts_whichever_name_of_the_dimension_the_row_has(tables: Callable[..., Any]) -> None:
+    made = tables(noisy, raters=("__unnamed_1__", "__unnamed_2__"))
+    (rubric,) = made["rubrics"].values()
+    head = made["ratings"].head(2).sort("rater")
+    named = head.head(1).with_columns(dimension=pl.lit("plain.overall"), rating_key=pl.lit("z"))
+    found = ratings_of(pl.concat([head, named]), rubric, "overall")
+    assert sorted(found.select("rater", "rating_key").rows()) == [
+        ("__unnamed_1__", "z"), *zip(("__unnamed_2__", "__unnamed_3__"), head["rating_key"], strict=True),
+    ]  # fmt: skip
