@@ -96,8 +96,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
     chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
     samples = rated_samples(context.dataset, context.benchmark)
-    told = (name for name in ("image", "place") if samples[name].drop_nulls().is_unique().all())
-    path = next(told, "source_key")  # or two pictures could not be told apart
+    path = next((name for name in ("image", "place") if _is_of_one_picture(samples, name)), "source_key")
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
     sheet = order.join(samples, on="sample_id", how="left", maintain_order="left")
     name = _names(context)[f"{chosen.rubric_id}.{chosen.dimension}"]
@@ -111,6 +110,11 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror}); name another file after --label-next") from error
     return chosen
+
+
+def _is_of_one_picture(samples: pl.DataFrame, path: str) -> bool:
+    """Whether each path opens one picture, which several prompts may be about; else two could not be told apart."""
+    return bool(samples.drop_nulls(path).unique([*{path, "place", "image_sha256"}])[path].is_unique().all())
 
 
 def _run(

@@ -23,7 +23,7 @@ from tasks.lake.pictures import StoredDataset, with_picture_path
 
 N_EXAMPLES = 3
 _SHOWN_CHARACTERS = 80
-_READ = ("sample_id", "item_id", "source", "source_key", "model", "checkpoint", "seed", "prompt", "status")
+_READ = ("sample_id", "item_id", "source", "source_key", "model", "checkpoint", "seed", "prompt", "image_sha256", "status")
 
 
 def rated_samples(dataset: StoredDataset, benchmark: Benchmark) -> pl.DataFrame:

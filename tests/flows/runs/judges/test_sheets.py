@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import pytest
 from PIL import Image
 
 from tests.flows.flow_support import Said
@@ -26,15 +25,15 @@ scale = { min = 1, max = 5, step = 1 }
 """
 
 
-@pytest.fixture
-def sheet(tmp_path: Path, salon: Callable[..., Said]) -> pl.DataFrame:
-    """Two checkpoints of twelve prompts, and what people should rate of them."""
+def written(tmp_path: Path, salon: Callable[..., Said], *, n_prompts: int = 1) -> pl.DataFrame:
+    """What people should rate of two checkpoints, twelve pictures each, of each so many prompts."""
     replies = []
     for number, checkpoint in enumerate(("step-1", "step-2")):
         folder = tmp_path / "out" / checkpoint
         (folder / "pics").mkdir(parents=True)
-        rows = [{"item_id": f"i{n}", "image": f"pics/{n}.png", "prompt": f"prompt {n}"} for n in range(12)]
-        for n, row in enumerate(rows):
+        numbers = [(n, more) for more in range(n_prompts) for n in range(12)]
+        rows = [{"item_id": f"i{n}{more}", "image": f"pics/{n}.png", "prompt": f"prompt {n + 12 * more}"} for n, more in numbers]
+        for (n, _), row in zip(numbers, rows, strict=True):
             Image.new("RGB", (8, 8), (20 * n, 90 * number, 0)).save(folder / row["image"])
             reply = {"item_id": row["item_id"], "checkpoint": checkpoint, "rubric": "alignment"}
             replies.append(reply | {"reply": f"Reasoning: so.\nScore: {1 + (n + number) % 5}"})
@@ -47,9 +46,8 @@ def sheet(tmp_path: Path, salon: Callable[..., Said]) -> pl.DataFrame:
     return pl.read_csv(tmp_path / "sheet.csv")
 
 
-def test_each_picture_is_named_by_a_path_that_opens_it_and_is_taken_back(
-    sheet: pl.DataFrame, tmp_path: Path, salon: Callable[..., Said]
-) -> None:
+def test_each_picture_is_named_by_a_path_that_opens_it_and_is_taken_back(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    sheet = written(tmp_path, salon)
     assert sheet["image"].n_unique() == sheet.height == 20
     for path, prompt in sheet.select("image", "prompt").iter_rows():
         assert (tmp_path / path).name == f"{prompt.removeprefix('prompt ')}.png"
@@ -60,3 +58,12 @@ def test_each_picture_is_named_by_a_path_that_opens_it_and_is_taken_back(
         said = salon("agreement", "b.toml", "--ratings", "eve.csv")
         assert (said.code, "20: 20 ok" in said.out) == (0, True), said.err
     (_,) = tmp_path.glob("lake/publish/v1/folders/agreement/*/ratings.parquet")  # three ways to say one thing
+
+
+def test_a_picture_of_several_prompts_is_named_by_its_path_in_each(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    sheet = written(tmp_path, salon, n_prompts=2)
+    for path, prompt in sheet.select("image", "prompt").iter_rows():
+        assert (tmp_path / path).is_file(), path
+        assert Path(path).stem == str(int(prompt.removeprefix("prompt ")) % 12)
+    sheet.with_columns(rating=pl.lit(3)).write_csv(tmp_path / "eve.csv")
+    assert "20: 20 ok" in salon("agreement", "b.toml", "--ratings", "eve.csv").out
