@@ -135,7 +135,8 @@ def check_something_to_ask(
     sentences: list[str] = []
     lacking: set[str] = set()
     if summary.is_empty():
-        raise NothingToJudgeError("the benchmark has no samples; check the path and the `where` of its sources")
+        alone = ", ".join(sources) if any(rubric.is_of_pairs for rubric in rubrics.values()) else ""
+        raise NothingToJudgeError(_NO_PAIR.format(alone) if alone else _NO_SAMPLES)
     for (rubric_id,), rows in summary.group_by("rubric_id", maintain_order=True):
         if JudgementStatus.PLANNED not in rows["status"]:
             sentences.append(_sentence(rubrics[str(rubric_id)], rows, ", ".join(sources), first_unusable))
@@ -144,6 +145,13 @@ def check_something_to_ask(
         error = NothingToJudgeError("\n".join(sentences))
         error.lacking = frozenset(lacking)
         raise error
+
+
+_NO_SAMPLES = "the benchmark has no samples; check the path and the `where` of its sources"
+_NO_PAIR = (
+    "no two samples of {} are a pair. Two checkpoints that meet (`meet` under [pairs], and nightly.baseline) need samples of the "
+    "same prompt; one checkpoint alone meets nobody: add another, or a rubric of single pictures"
+)
 
 
 def _lacking(rows: pl.DataFrame) -> tuple[list[str], dict[str, int], int]:

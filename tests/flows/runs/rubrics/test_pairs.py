@@ -188,3 +188,13 @@ def test_two_edits_of_one_picture_are_compared_beside_their_source(
     assert won["preservation"]["n_win"] == 0
     assert won["preservation"]["n_loss"] >= 4, "where the instruction names what was there, leaving it out is no loss"
     assert salon("verify", current(tmp_path / "lake").folder, "--file", "b.toml").code == 0
+
+
+def test_one_checkpoint_alone_is_told_that_it_meets_nobody(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world()
+    for other in ("step-2000", "step-3000"):
+        shutil.rmtree(folder / "scenes" / "demo-painter" / other)
+    said = salon("plan", "b.toml")
+    assert said.code == 2
+    assert "no two samples of scenes (its first row: " in said.err
+    assert "one checkpoint alone meets nobody" in said.err
