@@ -116,12 +116,15 @@ def _of_judges(panel: Panel, judges: Mapping[str, pl.DataFrame]) -> Iterator[Row
 
 
 def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
-    """One judge's label of each pair: both orders joined, those that disagree a tie; of repeats the side of their mean."""
+    """One judge's label of each pair: both orders joined, those that disagree a tie; of repeats the side of their mean.
+
+    A pair with a side is not order dependent, as in `preferences`, though the orders of a repeat disagree.
+    """
     worth = pl.col("outcome").replace_strict(_WORTH, return_dtype=pl.Float64)
     mean, is_split = worth.mean(), pl.col("outcome") == PairOutcome.ORDER_DEPENDENT.value
     label = pl.when(mean > TIE).then(1.0).when(mean < TIE).then(0.0).when(mean == TIE).then(TIE)
     return rows.group_by("sample_a", "sample_b").agg(
-        label=label, is_order_dependent=is_split.any(), is_unjudged=worth.is_null().all()
+        label=label, is_order_dependent=is_split.any() & (mean == TIE), is_unjudged=worth.is_null().all()
     )
 
 

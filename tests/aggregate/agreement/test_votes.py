@@ -45,6 +45,12 @@ def test_repeats_are_one_verdict_on_the_side_of_their_mean():
     assert found["vote_accuracy"][:2] == (1.0, 8)
 
 
+def test_of_repeats_whose_mean_has_a_side_none_makes_the_pair_a_tie_by_order():
+    both = pl.concat([said(["win_a"] * 3 + ["tie"]), said(["order_dependent"] * 2 + ["win_a", "order_dependent"], 1)])
+    found = figures(both, people(ann=[1.0] * 3 + [0.5]), "ann")
+    assert (found["vote_accuracy"][:2], found["order_dependent"][:2]) == ((1.0, 4), (0.25, 4))
+
+
 def test_a_judge_without_any_verdict_has_no_figure_and_says_so():
     found = figures(said(["unjudged"] * N), people(ann=[1.0] * N), "ann")
     assert found["vote_accuracy"] == (None, 0, "no_scores")
