@@ -89,6 +89,12 @@ def gate(
     lake_root = open_lake(lake).root
     found = chosen(lake_root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
+    if standings.is_empty():
+        named = found.publication_id[:16]
+        raise InputError(
+            f"publication {named} ranks no means, and salon gate compares means; salon table --publication {named} says what "
+            "pairs say"
+        )
     judges = _judges(standings, judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
     pairs = _pairs(contestants(standings), baseline, candidate or [])

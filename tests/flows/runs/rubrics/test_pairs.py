@@ -102,6 +102,8 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert "taken again" in told
     assert "does not agree" not in told
     assert "pairs in both orders" in salon("table").out
+    gated = salon("gate")
+    assert (gated.code, "ranks no means" in gated.err) == (2, True)
 
 
 def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
