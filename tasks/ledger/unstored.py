@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from sqlalchemy import Column
 from sqlalchemy.engine import Connection
 
-from schemas.errors import StoreError
+from schemas.errors import CorruptLakeError, StoreError
 from schemas.records import JudgeReply
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, push, refresh
@@ -57,22 +58,31 @@ class Unstored:
         return True
 
     def take_in(self, ledger: Ledger, *, is_from_all: bool = False) -> int:
-        """Store what waits here; how many replies that were. `is_from_all`: what other machines put into the bucket too."""
+        """Store what waits here; how many replies that were. `is_from_all`: what other machines put into the bucket too.
+
+        Raises CorruptLakeError, once the rest is stored, where a file is not what was kept.
+        """
         bucket = bucket_behind(self.root)
         if bucket is not None and is_from_all:
             each(partial(refresh, self.root, bucket), bucket.below(FOLDER))
         files = self.files
         if not files:
             return 0
-        waiting = []
+        waiting, broken = list[dict[str, Any]](), list[CorruptLakeError]()
         for path in files:
             with suppress(FileNotFoundError):  # another process took it in meanwhile
-                waiting.append(json.loads(path.read_bytes()))
-        n_new = ledger.alone_now(partial(_store, waiting=waiting, machine=ledger.machine))
+                try:
+                    waiting.append(_read(path))
+                except CorruptLakeError as error:
+                    broken.append(error)
+                    files = [other for other in files if other != path]
+        n_new = ledger.alone_now(partial(_store, waiting=waiting, machine=ledger.machine)) if waiting else 0
         if bucket is not None:
             bucket.delete(path.relative_to(self.root).as_posix() for path in files)
         for path in files:
             path.unlink(missing_ok=True)
+        if broken:
+            raise broken[0]
         return n_new
 
     @contextmanager
@@ -92,7 +102,7 @@ class Unstored:
 
 def _store(connection: Connection, waiting: list[dict[str, Any]], machine: Machine) -> int:
     """Their attempts end, and those the ledger lacks are stored, with the re-asks they are owed."""
-    rows = [{name: _of_json(value) for name, value in one["reply"].items()} for one in waiting]
+    rows = [one["reply"] for one in waiting]
     there = queries.digests(connection, [row["request_key"] for row in rows])
     replies, reasks = list[dict[str, Any]](), list[dict[str, Any]]()
     for one, row in zip(waiting, rows, strict=True):
@@ -107,6 +117,33 @@ def _store(connection: Connection, waiting: list[dict[str, Any]], machine: Machi
         if new:
             connection.execute(insert_where_absent(connection.engine, table), new)
     return len(replies)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a file holds; a column that an earlier Salon did not keep is null. Raises CorruptLakeError."""
+    why = "it holds something else"
+    try:
+        said = json.loads(path.read_bytes())
+        row = {column.name: _of_json(said["reply"].get(column.name)) for column in REPLIES.columns}
+        if (
+            isinstance(said["attempt_id"], str)
+            and isinstance(said["is_reasked"], bool)
+            and all(map(_fits, REPLIES.columns, row.values()))
+        ):
+            if path.stem == f"{row['request_key']}-{row['ask_index']}":
+                return {**said, "reply": row}
+            why = "it is the reply to another request than its name says"
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        why = str(error)
+    raise CorruptLakeError(
+        f"{path} is not a paid reply that Salon put there ({why}); put it back from a backup, or move it away, also "
+        "from a bucket: its request is asked again then. What else waited is stored"
+    )
+
+
+def _fits(column: Column[Any], value: object) -> bool:
+    allowed = (int, float) if column.type.python_type is float else column.type.python_type
+    return isinstance(value, allowed) if value is not None else bool(column.nullable)
 
 
 def _as_json(value: object) -> object:

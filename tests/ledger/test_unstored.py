@@ -66,6 +66,30 @@ def test_the_error_that_ends_a_run_says_how_many_wait(tmp_path: Path, raised: St
     assert (str(told.value) == str(raised)) is not says.endswith("wait in ")
 
 
+@pytest.mark.parametrize(
+    ("written", "put", "why"),
+    [
+        pytest.param('"is_reasked": false', '"is_rea', "delimiter", id="half"),
+        pytest.param('"request_key": "0', '"request_key": "f', "the reply to another request", id="another's"),
+        pytest.param('"n_input_tokens": 7', '"n_input_tokens": "many"', "holds something else", id="a word for a number"),
+        pytest.param('"judge_model": "judge", ', "", "holds something else", id="without a judge"),
+    ],
+)
+def test_a_spoiled_file_is_named_and_keeps_no_other_out(tmp_path: Path, written: str, put: str, why: str) -> None:
+    unstored = Unstored(tmp_path / "lake")
+    with Ledger(f"sqlite:///{tmp_path / 'ledger.sqlite'}") as ledger:
+        for key in KEYS:
+            unstored.keep("a", _reply(key), is_reasked=False)
+        spoiled = unstored.files[0]
+        assert written in spoiled.read_text()
+        spoiled.write_text(spoiled.read_text().replace(written, put))
+        for _ in range(2):
+            with pytest.raises(CorruptLakeError, match=rf"{spoiled.name} is not a paid reply .*{why}"):
+                unstored.take_in(ledger)
+        assert ledger.known(KEYS) == set(KEYS[1:])
+        assert unstored.files == [spoiled]
+
+
 def test_what_is_lost_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "lake").write_bytes(b"a file: nothing can be written below it")
     unstored = Unstored(tmp_path / "lake")
