@@ -14,6 +14,7 @@ from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
 from tasks.ledger.process_identity import this_process
 from tasks.publish.folders import LAYOUT
+from tasks.publish.machine_tables import runs
 from tasks.publish.pointer import move_back, read_pointer
 from tasks.publish.reading import find_publication
 from tasks.publish.report.index import write_index
@@ -46,7 +47,8 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
             raise InputError(f"{found.publication_id[:12]} is of {found.benchmark!r}, and the file's benchmark is {name!r}")
         now = datetime.now(UTC).isoformat()
         host = this_process().host or ""
-        made = Withdrawal(found.publication_id, name, found.run_date, now, host, because)
+        n_runs = runs(run.lake).filter(publication_id=found.publication_id).height
+        made = Withdrawal(found.publication_id, name, found.run_date, now, host, because, n_runs)
         note_withdrawn(root, made)
         nights = forget_nights(root, name, found.publication_id)
         others = [one for one in standing_publications(root, name) if one.publication_id != found.publication_id]

@@ -3,8 +3,8 @@
 What each night said: series.py; the statistics: tasks/aggregate/drift/; making a bridge: flows/bridging.py.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -73,15 +73,12 @@ def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
 
 def standing_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     """Those of a benchmark that nobody took back since; by run date, of one date the latest run's last."""
-    ran = {row["publication_id"]: row["finished_at"] for row in runs(Lake(lake_root)).sort("finished_at").to_dicts()}
-    taken = withdrawn(lake_root)
-    mine = [p for p in publications(lake_root) if p.benchmark == benchmark and not _is_gone(p.publication_id, ran, taken)]
+    rows = runs(Lake(lake_root)).sort("finished_at").to_dicts()
+    ran = {row["publication_id"]: row["finished_at"] for row in rows}
+    n_made, taken = Counter(row["publication_id"] for row in rows), withdrawn(lake_root)
+    gone = {one for one, n_runs in taken.items() if n_made[one] <= n_runs}
+    mine = [p for p in publications(lake_root) if p.benchmark == benchmark and p.publication_id not in gone]
     return sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
-
-
-def _is_gone(publication_id: str, ran: Mapping[str, datetime], taken: Mapping[str, datetime]) -> bool:
-    since = taken.get(publication_id)
-    return since is not None and (publication_id not in ran or ran[publication_id] <= since)
 
 
 def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:

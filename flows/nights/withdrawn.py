@@ -1,11 +1,11 @@
 """Publications that were taken back: `withdrawn/<publication>.json` in the lake says when and why. The doing is withdrawing.py.
 
-They stay where they are; no pointer names one and no series holds it, until a run makes or finds the same again.
+They stay where they are; no pointer names one and no series holds it, until a run makes or finds the same again: told by how
+many have, not by when, for a machine whose clock was ahead is why most are taken back.
 """
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
@@ -17,7 +17,10 @@ FOLDER = "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """A publication that was taken back: of which benchmark and run date, when (ISO, UTC), on which machine, and what for."""
+    """A publication that was taken back: of which benchmark and run date, when (ISO, UTC), on which machine, and what for.
+
+    `n_runs`: how many runs had made or found it until then.
+    """
 
     publication_id: str
     benchmark: str
@@ -25,6 +28,7 @@ class Withdrawal:
     withdrawn_at: str
     host: str
     because: str
+    n_runs: int
 
 
 def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
@@ -34,13 +38,13 @@ def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     push(lake_root, target)
 
 
-def withdrawn(lake_root: Path) -> dict[str, datetime]:
-    """The publications that were taken back, and when. Raises CorruptLakeError."""
+def withdrawn(lake_root: Path) -> dict[str, int]:
+    """The publications that were taken back, and how many runs had made each. Raises CorruptLakeError."""
     found = {}
     pull(lake_root, FOLDER)
     for path in sorted((lake_root / FOLDER).glob("*.json")):
         try:
-            found[path.stem] = datetime.fromisoformat(json.loads(path.read_bytes())["withdrawn_at"])
+            found[path.stem] = int(json.loads(path.read_bytes())["n_runs"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is no withdrawal Salon wrote ({error}); withdraw that publication again") from error
     return found

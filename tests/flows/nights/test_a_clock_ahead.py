@@ -11,6 +11,7 @@ import pytest
 
 from flows.night_opening import open_night
 from flows.nightly import run_night
+from flows.nights.drift import standing_publications
 from flows.nights.record import notes
 from flows.run.context import RunContext
 from tasks.publish.reading import current
@@ -151,3 +152,21 @@ def test_of_a_lake_without_notes_what_was_taken_back_is_in_no_series_and_the_fir
     assert salon("run", file).code == 0
     assert current(tmp_path / "lake").run_date == f"{datetime.now(UTC):%Y-%m-%d}"
     assert not list((tmp_path / "lake" / "publish").rglob("drift*.parquet")), "one night alone has no series"
+
+
+@pytest.mark.skipif(not COMPILER, reason="no C compiler is installed")
+def test_what_a_clock_ahead_dated_is_taken_back_by_a_machine_whose_clock_is_right(tmp_path: Path, judge_url: str) -> None:
+    """By that clock the run that made it ended two days after it was taken back."""
+    build(ROOT / "tests" / "torture" / "clock.c", tmp_path / "clock.so")
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    for days in (1, 0):
+        run_night(RunContext.of(open_night(file, DUE - timedelta(days=days))))
+    assert _salon(tmp_path, timedelta(days=2), "nightly", "b.toml").code == 0
+    ahead = current(tmp_path / "lake")
+    assert ahead.run_date == f"{DUE + timedelta(days=2)}"
+    assert _salon(tmp_path, timedelta(0), "withdraw", "b.toml", ahead.publication_id, "--because", "a clock was ahead").code == 0
+    standing = standing_publications(tmp_path / "lake", "nights")
+    assert [one.run_date for one in standing] == [f"{DUE - timedelta(days=days)}" for days in (1, 0)]
+    assert _salon(tmp_path, timedelta(days=2), "nightly", "b.toml").code == 0, "it comes"
+    assert standing_publications(tmp_path / "lake", "nights")[-1].publication_id == ahead.publication_id
