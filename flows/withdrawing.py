@@ -9,7 +9,7 @@ from flows.nights.record import forget_nights, mutex_name
 from flows.nights.withdrawn import Withdrawal, note_withdrawn
 from flows.run.context import RunContext
 from schemas.errors import InputError
-from tasks.lake.object_store.cache_folder import bring, push
+from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
 from tasks.ledger.process_identity import this_process
@@ -52,10 +52,7 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
         note_withdrawn(root, made)
         nights = forget_nights(root, name, found.publication_id)
         others = [one for one in standing_publications(root, name) if one.publication_id != found.publication_id]
-        for one in others if run.lake.bucket else ():
-            for file in one.files:
-                bring(one.folder / file)
-        move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in reversed(others)])
+        move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in others])
         write_drift(root, name, run.rubrics)
         push(root, write_index(root))
     pointer = read_pointer(root / "publish" / LAYOUT / name)

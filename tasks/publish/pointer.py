@@ -13,7 +13,7 @@ from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.field import DIGEST_LENGTH
 from schemas.tables.table import SCHEMA_VERSION
 from tasks.lake.atomic_files import locked, write_bytes
-from tasks.lake.object_store.cache_folder import fresh
+from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.reading import Lake
 from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, as_json
@@ -79,13 +79,26 @@ def _move(lake_root: Path, folder: Path, name: str, benchmark: str, standing: St
 
 
 def move_back(lake_root: Path, folder: Path, others: Sequence[tuple[Path, date]]) -> None:
-    """Let pointers that name `folder` name the first of `others` (folders with their run dates) that may stand there by itself.
+    """Let pointers that name `folder` name what they would without it, had `others`, folders with run dates, come in this order.
 
-    Where none may, the pointer is taken away. Raises StoreError.
+    Where that is none of them, the pointer is taken away. Raises StoreError.
     """
-    for name, rule in ((POINTER, why_not_current), (GOOD_POINTER, why_not_good)):
-        allowed = ((other, day) for other, day in others if rule(standing_in(other, day), None) is None)
-        _move_back(lake_root, folder, name, next(allowed, None))
+    _move_back(lake_root, folder, POINTER, _last_of(others, why_not_current, lambda one: one.is_full))
+    _move_back(lake_root, folder, GOOD_POINTER, _last_of(others, why_not_good, lambda one: one.is_good))
+
+
+def _last_of(others: Sequence[tuple[Path, date]], rule: _Rule, is_enough: Callable[[Standing], bool]) -> tuple[Path, date] | None:
+    """Which of `others`, by date, a rule leaves standing. `is_enough`: whether one takes the place of whatever came before."""
+    since = list[tuple[Path, date, Standing]]()
+    for folder, day in reversed(others):
+        since.append((folder, day, standing_in(folder, day)))
+        if is_enough(since[-1][2]):
+            break
+    found = None
+    for one in reversed(since):
+        if rule(one[2], found and found[2]) is None:
+            found = one
+    return found and found[:2]
 
 
 def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date] | None) -> None:
@@ -102,6 +115,8 @@ def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date
                     bucket.delete([relative])
                 path.unlink(missing_ok=True)
                 return
+            for file in json.loads(bring(other[0] / MANIFEST).read_bytes())["files"]:  # the pointer names its tables
+                bring(other[0] / file)
             content = _content(other[0], benchmark, other[1])
             if bucket is None or _put(bucket, relative, content, e_tag):
                 write_bytes(content, path, lake_root / "staging")

@@ -1,6 +1,9 @@
 """What may become the current publication, and the last good one: every way a run can fall short, after every kind of run."""
 
+import json
+from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import GOOD_POINTER, POINTER
-from tasks.publish.pointer import read_pointer
+from tasks.publish.pointer import move_back, read_pointer
 from tasks.publish.promotion import Standing, standing_of, why_not_current, why_not_good
 from tests.support.small_lake import failing
 
@@ -121,3 +124,35 @@ def test_two_pointers(tmp_path, small_cells, put, name_digest):  # type: ignore[
     assert "lack replies" in short.why_not_current
     named = [read_pointer(good.folder.parent, name) for name in (POINTER, GOOD_POINTER)]
     assert [found and found["publication_id"] for found in named] == [refused.publication_id, good.publication_id]
+
+
+LATE, FILTERED, NONE = "stopped by the budget late", "one cell filtered", "all filtered"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_current", "is_good"),
+    [
+        ([WHOLE, LATE], 0, 0),
+        ([WHOLE, FILTERED, LATE], 1, 0),
+        ([LATE, "stopped by the budget early"], 0, None),
+        ([WHOLE, NONE], 0, 0),
+        ([NONE], None, None),
+        ([], None, None),
+    ],
+)
+def test_one_taken_back_leaves_what_would_stand_without_it(
+    tmp_path: Path, name_digest: Callable[[str], str], others: list[str], is_current: int | None, is_good: int | None
+) -> None:
+    home = tmp_path / "publish" / "v1" / "nights"
+    folders = [home / name_digest(f"night {number}") for number in range(len(others) + 1)]
+    for folder, run in zip(folders, [*others, WHOLE], strict=True):
+        folder.mkdir(parents=True)
+        cells(run).write_parquet(folder / "benchmark_long.parquet")
+        (folder / "manifest.json").write_text('{"files": {}}')
+    named = {"publication_id": folders[-1].name, "run_date": "2099-01-01", "manifest_sha256": ""}
+    for name in (POINTER, GOOD_POINTER):
+        (home / name).write_text(json.dumps(named))
+    move_back(tmp_path, folders[-1], [(folder, date(2026, 3, 1 + number)) for number, folder in enumerate(folders[:-1])])
+    back = [read_pointer(home, name) for name in (POINTER, GOOD_POINTER)]
+    expected = [None if number is None else folders[number].name for number in (is_current, is_good)]
+    assert [found and found["publication_id"] for found in back] == expected
