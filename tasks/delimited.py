@@ -17,6 +17,7 @@ from schemas.input_budget import CSV_COLUMNS, CSV_FIELD_CHARACTERS, ROW_BYTES
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _QUOTED = re.compile(r'(?<![^,;\t\r\n])"(?:[^"]|"")*"?')
+_STATED = re.compile(r'"?sep=([,;\t])"?(?=[\r\n])')  # the line by which Excel is told the separator, before the header
 _HEADER_CHARACTERS = 65_536
 _ALIKE = 0.75  # "promt" and "prompt" are
 
@@ -61,12 +62,17 @@ def separated_otherwise(path: Path, name: str) -> str | None:
 def separator_of(file: TextIO, path: Path, name: str) -> str:
     """What separates the cells: of .tsv the tab, else what stands in the header outside quotes; the comma where nothing does.
 
-    Raises SourceError where several do: which of them is part of a name cannot be told.
+    `file` stands before the header then, behind a line such as `sep=;` that says what separates. Raises SourceError where several
+    stand in the header: which of them is part of a name cannot be told.
     """
     if path.suffix.lower() == ".tsv":
         return "\t"
-    header = re.split(r"[\r\n]", _QUOTED.sub("", file.read(_HEADER_CHARACTERS)), maxsplit=1)[0]
+    beginning = file.read(_HEADER_CHARACTERS)
     file.seek(0)
+    if stated := _STATED.match(beginning):
+        file.readline()
+        return stated[1]
+    header = re.split(r"[\r\n]", _QUOTED.sub("", beginning), maxsplit=1)[0]
     found = [one for one in SEPARATORS if one in header]
     if len(found) > 1:
         several = " and a ".join(SEPARATORS[one] for one in found)
@@ -102,7 +108,7 @@ def _opened(path: Path) -> TextIO:
 
 def _checked(header: list[str] | None, name: str) -> tuple[str, ...]:
     if not header:
-        raise SourceError(f"{name} is empty; its first row names the columns")
+        raise SourceError(f"{name} is empty, or begins with a blank line; its first row names the columns")
     if len(header) > CSV_COLUMNS:
         raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {CSV_COLUMNS:,} are read")
     if not _is_utf8(header):

@@ -29,6 +29,8 @@ HEADERS = {
     "commas, semicolons in a quoted name": ('image,prompt,"score; 1 to 5"', ","),
     "a quote amid a name": ('image;prompt;13" wide', ";"),
     "commas in the rows alone": ("prompt", ","),
+    "a line that says it to Excel": ("sep=;\r\nimage;prompt", ";"),
+    "the same, quoted, and a name with the other mark": ('"sep=;"\nimage;prompt;score, 1 to 5', ";"),
 }
 
 
@@ -39,6 +41,11 @@ def test_what_separates_the_cells_is_seen_in_the_header(write, read_all, header,
     row = mark.join(f'"{cell}"' for cell in cells)
     (sample,) = read_all(reader="manifest", path=write("m.csv", f"{header}\n{row}\n"), columns={"image": ""})
     assert (sample.status, sample.texts["prompt"]) == ("ok", "a; b")
+
+
+def test_a_header_behind_a_blank_line_is_none(write, read_all):
+    with pytest.raises(SourceError, match=r"m\.csv is empty, or begins with a blank line"):
+        read_all(reader="manifest", path=write("m.csv", "\nimage,prompt\n1.png,x\n"))
 
 
 @pytest.mark.parametrize("header", ["image;prompt, long", "image,prompt\tlong", "image,prompt;score\twhy"])
