@@ -4,6 +4,7 @@ A folder's path is no such name: it changes, two machines may see one folder und
 """
 
 import json
+import re
 import secrets
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tasks.lake.atomic_files import locked, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind
 
 NAME = "lake.json"
+_IS_ID = re.compile("[0-9a-f]{32}")
 
 
 def lake_id(root: Path) -> str:
@@ -43,11 +45,14 @@ def find_lake_id(root: Path) -> str | None:
             if stored is None:
                 return None
             content = stored[0]
-        return str(json.loads(content)["lake_id"])
+        found = str(json.loads(content)["lake_id"])
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _no_id(root, str(error)) from error
+    if not _IS_ID.fullmatch(found):  # two lakes that have "None" for one would be one lake
+        raise _no_id(root, f"lake_id is {found!r:.80}, not 32 hexadecimal digits")
+    return found
 
 
 def _no_id(root: Path, why: str) -> CorruptLakeError:
