@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 from flows.executors.lake_use import lake_in_use
 from flows.nights.drift import standing_publications, write_drift
 from flows.nights.record import forget_nights, mutex_name
-from flows.nights.withdrawn import Withdrawal, note_withdrawn
 from flows.run.context import RunContext
 from schemas.errors import InputError
 from tasks.lake.object_store.cache_folder import push
@@ -18,6 +17,7 @@ from tasks.publish.machine_tables import runs
 from tasks.publish.pointer import move_back, read_pointer
 from tasks.publish.reading import find_publication
 from tasks.publish.report.index import write_index
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 
 
 @dataclass(frozen=True, slots=True)

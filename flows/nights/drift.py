@@ -3,7 +3,6 @@
 What each night said: series.py; the statistics: tasks/aggregate/drift/; making a bridge: flows/bridging.py.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,6 @@ import polars as pl
 
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
-from flows.nights.withdrawn import withdrawn
 from rubrics.model import Rubric
 from schemas.tables.nights import BRIDGES, DRIFT
 from schemas.tables.table import conform
@@ -27,6 +25,7 @@ from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, publications
+from tasks.publish.withdrawn import taken_back
 
 N_NIGHTS_MIN = 2
 
@@ -75,8 +74,7 @@ def standing_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     """Those of a benchmark that nobody took back since; by run date, of one date the latest run's last."""
     rows = runs(Lake(lake_root)).sort("finished_at").to_dicts()
     ran = {row["publication_id"]: row["finished_at"] for row in rows}
-    n_made, taken = Counter(row["publication_id"] for row in rows), withdrawn(lake_root)
-    gone = {one for one, n_runs in taken.items() if n_made[one] <= n_runs}
+    gone = taken_back(lake_root)
     mine = [p for p in publications(lake_root) if p.benchmark == benchmark and p.publication_id not in gone]
     return sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
 

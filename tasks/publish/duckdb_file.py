@@ -23,6 +23,7 @@ from tasks.publish.folders import LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
 from tasks.publish.reading import Publication, agreements, publications
+from tasks.publish.withdrawn import taken_back
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -118,12 +119,17 @@ def _declare(database: "DuckDBPyConnection", benchmark: str) -> None:
 
 
 def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
-    mine = [one for one in publications(lake_root) if one.benchmark == benchmark]
-    for name, found in (("publications", mine), ("agreements", agreements(lake_root, benchmark))):
-        known = [(one.publication_id, one.run_date, one.is_current) for one in found]
-        database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN)")
-        if known:
-            database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", known)  # noqa: S608
+    gone, mine = taken_back(lake_root), [one for one in publications(lake_root) if one.benchmark == benchmark]
+    made: list[tuple[object, ...]] = [
+        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone) for one in mine
+    ]
+    held: list[tuple[object, ...]] = [
+        (one.publication_id, one.run_date, one.is_current) for one in agreements(lake_root, benchmark)
+    ]
+    for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN"), ("agreements", held, "")):
+        database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")
+        if rows:
+            database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)  # noqa: S608
 
 
 def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None:
@@ -149,7 +155,7 @@ _LISTED = {
     "publications": "Every publication of the benchmark. Key: publication_id.",
     "agreements": "Every agreement with people or a judge. Key: publication_id.",
     "current_publication": "The publication that latest.json names; no row where none is current yet.",
-    "nightly_publications": "Of each run date the publication that its last run made or found. Key: run_date.",
+    "nightly_publications": "Of each run date the publication its last run made or found, if not taken back. Key: run_date.",
     "leaderboard": "The rankings of the current publication, best first. Key: that of standings.",
     "win_rates": "Who wins how often in pairs, in the current publication. Key: that of preferences.",
     "pair_leaderboard": "The ratings that pairs give, in the current publication, best first. Key: that of preference_ratings.",
@@ -159,6 +165,7 @@ _ABOUT = {
     "publication_id": PUBLISHED.about,
     "run_date": RUN_DATE.about,
     "is_current": "Whether latest.json names it: of agreements, agreement/latest.json.",
+    "is_withdrawn": "Whether it was taken back (salon withdraw), and no run has made it since.",
 }
 _MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,), "win_rates": (PREFERENCES,),
     "pair_leaderboard": (PREFERENCE_RATINGS,)}  # fmt: skip

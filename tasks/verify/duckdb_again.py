@@ -108,7 +108,7 @@ def _listed(file: Path, name: str) -> pl.DataFrame:
     with duckdb.connect(str(file), read_only=True) as database:
         found = database.execute("SELECT table_name FROM duckdb_tables() WHERE table_name = ?", [name]).fetchall()
         source = name if found else "(SELECT '' AS publication_id, current_date AS run_date, true AS is_current LIMIT 0)"
-        rows = database.sql(f"SELECT publication_id, run_date, is_current FROM {source} ORDER BY publication_id")  # noqa: S608
+        rows = database.sql(f"FROM {source} ORDER BY publication_id")
         return pl.DataFrame(rows.to_arrow_table())
 
 

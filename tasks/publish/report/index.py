@@ -34,6 +34,7 @@ from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import Figure
 from tasks.publish.report.formats import words
+from tasks.publish.withdrawn import taken_back
 
 N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
@@ -63,6 +64,7 @@ class Entry:
     run_date: str
     link: str | None
     is_current: bool
+    is_withdrawn: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +104,18 @@ def index_page(lake_root: Path) -> bytes:
     for publication in publications(lake_root):
         by_name.setdefault(publication.benchmark, []).append(publication)
     newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
-    found, n_left = [], N_CHARTED
+    found, n_left, gone = [], N_CHARTED, taken_back(lake_root)
     for name in newest_first:
-        made = _benchmark(home, name, by_name[name], n_left)
+        made = _benchmark(home, name, by_name[name], gone, n_left)
         n_left -= len(made.nights.figures) if made.nights else 0
         found.append(made)
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
     return render("index.html.j2", benchmarks=found, runs=_last_runs(lake_root), tables=tables)
 
 
-def _benchmark(home: Path, name: str, mine: list[Publication], n_charted: int) -> Benchmark:
+def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int) -> Benchmark:
     entries = [
-        Entry(one.publication_id, one.run_date, _link(one), one.is_current)
+        Entry(one.publication_id, one.run_date, _link(one), one.is_current, one.publication_id in gone)
         for one in sorted(mine, key=lambda one: (one.run_date, one.is_current, one.publication_id), reverse=True)
     ]
     current = next((one for one in mine if one.is_current), None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.night_opening import open_night
@@ -117,6 +118,7 @@ def test_a_night_behind_one_of_the_future_says_so_until_that_is_taken_back(salon
     assert current(lake).publication_id == current(lake, pointer="latest_good.json").publication_id == tonight
     assert (lake / "publish" / "v1" / "nights" / ahead).is_dir(), "what was published stays readable"
     assert '"because": "a clock was ahead"' in (lake / "withdrawn" / f"{ahead}.json").read_text()
+    _is_taken_back_where_nights_are_shown(lake, ahead, future)
     n_runs = runs_of(lake).height
     assert salon("nightly", shut_out).code == salon("nightly", shut_out, "--check").code == 0
     assert runs_of(lake).height == n_runs, "tonight's stands, and nothing is asked"
@@ -124,6 +126,16 @@ def test_a_night_behind_one_of_the_future_says_so_until_that_is_taken_back(salon
     comes = run_night(RunContext.of(open_night(shut_out, now=NOW + timedelta(days=2))))
     assert comes.run is not None, "the night that was taken back is run when it comes"
     assert current(lake).run_date == future
+
+
+def _is_taken_back_where_nights_are_shown(lake: Path, publication_id: str, run_date: str) -> None:
+    with duckdb.connect(str(lake / "publish" / "v1" / "nights" / "salon.duckdb"), read_only=True) as database:
+        gone = database.execute("SELECT publication_id FROM publications WHERE is_withdrawn").fetchall()
+        nights = database.execute("SELECT run_date::VARCHAR FROM nightly_publications").fetchall()
+    assert gone == [(publication_id,)]
+    assert (run_date,) not in nights, "no trend has it"
+    (row,) = (line for line in (lake / "publish" / "v1" / "index.html").read_text().splitlines() if publication_id[:16] in line)
+    assert "taken back" in row.partition(publication_id[:16])[2].partition("</tr>")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,19 @@
-"""Publications that were taken back: `withdrawn/<publication>.json` in the lake says when and why. The doing is withdrawing.py.
+"""Publications taken back: `withdrawn/<publication>.json` in the lake says when and why. The doing is flows/withdrawing.py.
 
 They stay where they are; no pointer names one and no series holds it, until a run makes or finds the same again: told by how
 many have, not by when, for a machine whose clock was ahead is why most are taken back.
 """
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import runs
 
 FOLDER = "withdrawn"
 
@@ -38,13 +41,14 @@ def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     push(lake_root, target)
 
 
-def withdrawn(lake_root: Path) -> dict[str, int]:
-    """The publications that were taken back, and how many runs had made each. Raises CorruptLakeError."""
-    found = {}
+def taken_back(lake_root: Path) -> set[str]:
+    """The publications that were taken back, and that no run has made or found since. Raises CorruptLakeError."""
+    found = dict[str, int]()
     pull(lake_root, FOLDER)
     for path in sorted((lake_root / FOLDER).glob("*.json")):
         try:
             found[path.stem] = int(json.loads(path.read_bytes())["n_runs"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is no withdrawal Salon wrote ({error}); withdraw that publication again") from error
-    return found
+    n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}
+    return {one for one, n_runs in found.items() if n_made.get(one, 0) <= n_runs}
