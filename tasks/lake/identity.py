@@ -6,6 +6,7 @@ A folder's path is no such name: it changes, two machines may see one folder und
 import json
 import re
 import secrets
+from hashlib import sha256
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
@@ -14,6 +15,7 @@ from tasks.lake.object_store.cache_folder import bucket_behind
 
 NAME = "lake.json"
 _IS_ID = re.compile("[0-9a-f]{32}")
+_N_CHECKED = 24  # digits by chance; the other eight are of their digest: a flipped bit would be another lake, untold
 
 
 def lake_id(root: Path) -> str:
@@ -21,7 +23,7 @@ def lake_id(root: Path) -> str:
     found = find_lake_id(root)
     if found is not None:
         return found
-    content, bucket = json.dumps({"lake_id": secrets.token_hex(16)}).encode(), bucket_behind(root)
+    content, bucket = json.dumps({"lake_id": _checked(secrets.token_hex(_N_CHECKED // 2))}).encode(), bucket_behind(root)
     if bucket is not None:
         bucket.create(NAME, content)
     else:
@@ -52,7 +54,13 @@ def find_lake_id(root: Path) -> str | None:
         raise _no_id(root, str(error)) from error
     if not _IS_ID.fullmatch(found):  # two lakes that have "None" for one would be one lake
         raise _no_id(root, f"lake_id is {found!r:.80}, not 32 hexadecimal digits")
+    if found != _checked(found[:_N_CHECKED]):
+        raise _no_id(root, f"lake_id is {found}, and one of its digits is another than was written")
     return found
+
+
+def _checked(chance: str) -> str:
+    return chance + sha256(chance.encode()).hexdigest()[: 32 - _N_CHECKED]
 
 
 def _no_id(root: Path, why: str) -> CorruptLakeError:

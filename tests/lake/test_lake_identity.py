@@ -1,5 +1,6 @@
 """A lake's id: made once whoever comes at the same time, the same wherever its folder stands; a broken one is told."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def test_a_broken_one_is_told_and_not_replaced(tmp_path: Path, content: bytes) -
     with pytest.raises(CorruptLakeError, match=r"does not say which lake this is.* put it back from a backup, or delete it"):
         lake_id(tmp_path)
     assert (tmp_path / NAME).read_bytes() == content
+
+
+def test_a_flipped_bit_makes_no_other_lake_of_it(tmp_path: Path) -> None:
+    made = lake_id(tmp_path)
+    content = (tmp_path / NAME).read_bytes()
+    for at in range(len(content)):
+        for bit in range(8):
+            (tmp_path / NAME).write_bytes(content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :])
+            with contextlib.suppress(CorruptLakeError):  # a blank that is another kind of blank is nothing
+                assert find_lake_id(tmp_path) == made
 
 
 def test_where_it_cannot_be_written_that_is_said(tmp_path: Path) -> None:

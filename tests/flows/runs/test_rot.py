@@ -117,12 +117,12 @@ def test_what_rotted_is_named_at_once_and_nothing_is_published(
 
 
 MADE_ANEW = re.compile(
-    r"ledger\.db.*|locks/.*|publish/v1/(index\.html|kept/partitions\.html|kept/salon\.duckdb|tables/runs/.*)|runs/.*|partitions/.*"
+    r"ledger\.db.*|lake\.json|locks/.*|publish/v1/(index\.html|kept/partitions\.html|kept/salon\.duckdb|tables/runs/.*)|runs/.*|partitions/.*"
     r"|(planned|sources|taken|tiles|verdicts)/.*"
 )
 """Files that no publication is made of. The ledger is in CASES; pages of many publications and salon.duckdb are made anew by each
 run; `runs` is no part of a publication; notes of what is done already lead to content that has digests of its own.
-Tiles are in test_tile_cache.py."""
+Tiles are in test_tile_cache.py, lake.json in test_lake_identity.py."""
 CHECKED = {table.name for table in (*PARTITIONS, PICTURES, CHECKS, QUARANTINE)}
 
 
