@@ -26,7 +26,7 @@ def test_it_is_made_once_and_goes_with_the_folder(tmp_path: Path) -> None:
 NO_IDS = [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"lake_id": null}', b'{"lake_id": ""}']
 
 
-@pytest.mark.parametrize("content", NO_IDS, ids=repr)
+@pytest.mark.parametrize("content", NO_IDS, ids=lambda content: repr(content[:20]))
 def test_a_broken_one_is_told_and_not_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
     with pytest.raises(CorruptLakeError, match=r"does not say which lake this is.* put it back from a backup, or delete it"):
