@@ -30,6 +30,7 @@ def _lines(said: Said) -> list[dict[str, str]]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_json")
 def test_a_run_says_json_lines_and_its_table_stays_a_table(tmp_path: Path, judge_url: str, salon: Callable[..., Said]) -> None:
     World(tmp_path).make(1)

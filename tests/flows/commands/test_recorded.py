@@ -128,6 +128,7 @@ recorded = true
     assert not (tmp_path / "lake" / "samples").exists()
 
 
+@pytest.mark.slow
 def test_a_run_counts_recorded_replies_as_stored(salon: Callable[..., Said], tmp_path: Path) -> None:
     for n in range(3):
         Image.new("RGB", (8, 8), (80 * n, 0, 0)).save(tmp_path / f"{n}.png")
@@ -164,6 +165,7 @@ recorded = true
     assert cells_of(tmp_path / "lake").filter(metric="mean")["estimate"].to_list() == board
 
 
+@pytest.mark.slow
 def test_a_wrong_template_is_mended_by_a_deployment(salon: Callable[..., Said], tmp_path: Path) -> None:
     for n in range(3):
         Image.new("RGB", (8, 8), (80 * n, 0, 0)).save(tmp_path / f"{n}.png")

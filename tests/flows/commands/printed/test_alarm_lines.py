@@ -72,6 +72,7 @@ def test_a_spoiled_note_of_another_night_keeps_no_table_back(
     assert said.err.count("whether this night has an alarm cannot be told: ") == 1
 
 
+@pytest.mark.slow
 def test_the_night_ends_with_its_alarms(tmp_path: Path, salon: Callable[..., Said], judge_url: str) -> None:
     folder = tmp_path / "made" / MODEL / World(tmp_path).make(1)
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
