@@ -121,6 +121,13 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
+def object_of(found: Any) -> dict[str, Any] | str:
+    """A row read from JSON, or what is wrong with it: no object, or one more than JSON_LEVELS deep."""
+    if not isinstance(found, dict):
+        return f"is a JSON {type(found).__name__}, not an object"
+    return f"is nested in more than {JSON_LEVELS} levels" if is_too_deep(found) else found
+
+
 def _inside(value: Any) -> Any:
     match value:
         case dict():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import SourceError
-from schemas.input_budget import JSON_FILE_BYTES, JSON_LEVELS, LINE_BYTES, ROW_BYTES, is_too_deep
+from schemas.input_budget import JSON_FILE_BYTES, LINE_BYTES, ROW_BYTES, object_of
 from schemas.statuses.rows import SampleStatus
 from tasks.delimited import delimited, separated_otherwise
 from tasks.ingest.left_out import LeftOut
@@ -69,13 +69,7 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
         found = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         return f"is not valid JSON ({quote(str(error))})"
-    return _object_of(found)
-
-
-def _object_of(found: object) -> dict[str, Any] | str:
-    if not isinstance(found, dict):
-        return f"is a JSON {type(found).__name__}, not an object"
-    return f"is nested in more than {JSON_LEVELS} levels" if is_too_deep(found) else found
+    return object_of(found)
 
 
 def _json(path: Path, name: str) -> Iterator[Record]:
@@ -93,7 +87,7 @@ def _json(path: Path, name: str) -> Iterator[Record]:
     if not isinstance(found, list):
         raise SourceError(f"{name} holds no list of objects, nor an object of objects; write one object for each row")
     for number, row in enumerate(found, 1):
-        yield number, _object_of(row), ()
+        yield number, object_of(row), ()
 
 
 def _unreadable(name: str, error: OSError) -> SourceError:

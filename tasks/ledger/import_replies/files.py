@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, SourceError
-from schemas.input_budget import JSON_FILE_BYTES, JSON_LEVELS, ROW_BYTES, is_too_deep
+from schemas.input_budget import JSON_FILE_BYTES, ROW_BYTES, object_of
 from schemas.pointers import MISSING, look_up
 from tasks.delimited import delimited, separated_otherwise
 from tasks.lake.row_groups import rows_at_once
@@ -123,16 +123,9 @@ def _jsonl(file: Path) -> _Rows:
 
 def _object(text: bytes) -> Mapping[str, Any] | str:
     try:
-        row = _loads(text)
+        return object_of(_loads(text))
     except ValueError as error:
         return f"is not a JSON object on one line: {error}"
-    return _checked(row)
-
-
-def _checked(row: object) -> Mapping[str, Any] | str:
-    if not isinstance(row, dict):
-        return f"is a JSON {type(row).__name__}, not an object"
-    return f"is nested in more than {JSON_LEVELS} levels" if is_too_deep(row) else row
 
 
 def _loads(text: bytes) -> Any:
@@ -164,7 +157,7 @@ def _json(file: Path) -> _Rows:
     except ValueError as error:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):
-        yield number, _checked(row)
+        yield number, object_of(row)
 
 
 def _csv(file: Path) -> _Rows:
