@@ -16,11 +16,11 @@ from flows.observability.redaction import redacted_errors
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError
-from schemas.metrics import dimension_names
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, label_plan
+from tasks.aggregate.agreement.rated import names_rated
 from tasks.aggregate.agreement.votes import OF_VOTES, headline_of_pairs, tables_held_against, units_of
 from tasks.context import Reference, StageContext
 from tasks.delimited import separated_otherwise
@@ -28,11 +28,10 @@ from tasks.ingest.rating_matching import match_ratings, rated_samples
 from tasks.ingest.ratings import SHEET, rating_files, read_ratings
 from tasks.ingest.ratings_left_out import check_some_count
 from tasks.ingest.votes import match_votes, read_votes
-from tasks.lake.atomic_files import locked
 from tasks.lake.reading_through import read_through
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.publish.agreement import agreement_id, find_agreement, given, publish_agreement
-from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import Published
 from tasks.stopping import heeding_sigterm
@@ -99,7 +98,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     path = next((name for name in ("image", "place") if _is_of_one_picture(samples, name)), "source_key")
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
     sheet = order.join(samples, on="sample_id", how="left", maintain_order="left")
-    name = _names(context)[f"{chosen.rubric_id}.{chosen.dimension}"]
+    name = names_rated(context.rubrics)[f"{chosen.rubric_id}.{chosen.dimension}"]
     filled_in = {"image": pl.coalesce(path, "source_key"), "dimension": pl.lit(name)}
     sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
     try:
@@ -170,13 +169,7 @@ def _check_judge(run: RunContext, judge: str) -> None:
 def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
     rated = rated_samples(context.dataset, context.benchmark)
-    return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated, _names(context))
-
-
-def _names(context: StageContext) -> dict[str, str]:
-    """How ratings may call the dimensions of pictures judged alone, and what they are called."""
-    alone = [rubric for rubric in context.rubrics.values() if not rubric.is_of_pairs]
-    return dimension_names((rubric.id, dimension.key) for rubric in alone for dimension in rubric.dimensions)
+    return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated, names_rated(context.rubrics))
 
 
 @stage_task("take votes")
@@ -198,6 +191,6 @@ def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], judge: 
     """Write the publication's folder, then its pointer, then salon.duckdb anew."""
     published = publish_agreement(context, tables, judge, is_there=is_there)
     root, name = context.lake.root, context.benchmark.name
-    with locked(root, f"derived-{name}"):  # as write_drift() does at the end of a run
+    with deriving(root, name):
         write_duckdb(root, name)
     return published

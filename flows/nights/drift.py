@@ -18,10 +18,10 @@ from tasks.aggregate.drift.bridge import joined
 from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import night_series
 from tasks.context import StageContext
-from tasks.lake.atomic_files import locked, write_parquet
+from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake, read_files
-from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, publications
@@ -37,7 +37,7 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
     `salon.duckdb`, which is written from the first night on and holds drift and runs too. Of two runs that end together on a
     machine the second begins after the first: who writes last has read all that was published before.
     """
-    with locked(lake_root, f"derived-{benchmark}"):
+    with deriving(lake_root, benchmark):
         target, nights = None, nightly_publications(lake_root, benchmark)
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))

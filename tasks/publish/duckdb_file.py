@@ -4,6 +4,7 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 """
 
 import functools
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
-from tasks.lake.atomic_files import scratch, store_error, write_bytes
+from tasks.lake.atomic_files import locked, scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, push
 from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, VIEWS, quoted, views_sql
 from tasks.publish.folders import LAYOUT
@@ -33,6 +34,11 @@ LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
 """The tables it does not hold: single samples and scores."""
 _HELD = OF_PUBLICATIONS | OF_AGREEMENTS | {table.name: table for table in (RUNS, DRIFT)}
 """What is there even when empty: views need some, and a question should not fail before the first pair is judged."""
+
+
+def deriving(lake_root: Path, benchmark: str) -> AbstractContextManager[None]:
+    """While who holds it derives from all publications of a benchmark, the next waits: who writes last has read them all."""
+    return locked(lake_root, f"derived-{benchmark}")
 
 
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:

@@ -22,9 +22,7 @@ def rated_dimensions(
 
     Raises InputError where a dimension of the ratings is no rubric's.
     """
-    wanted = set(ratings["dimension"].unique())
-    alone = [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]  # on pairs people vote: votes.py
-    names = dimension_names((rubric.id, dimension.key) for rubric in alone for dimension in rubric.dimensions)
+    wanted, names = set(ratings["dimension"].unique()), names_rated(rubrics)
     if lost := sorted(wanted - names.keys()):
         raise InputError(
             f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
@@ -32,7 +30,7 @@ def rated_dimensions(
         )
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     asked = judgements.select("rubric_id", "judge_model").unique().sort("rubric_id", "judge_model").collect()
-    for rubric in sorted(alone, key=lambda one: one.id):
+    for rubric in sorted(_alone(rubrics), key=lambda one: one.id):
         every = [dimension.key for dimension in rubric.dimensions]
         keys = [key for key in every if reference or not wanted.isdisjoint({key, f"{rubric.id}.{key}"})]
         judges = asked.filter(pl.col("rubric_id") == rubric.id)["judge_model"].to_list()
@@ -40,6 +38,16 @@ def rated_dimensions(
             items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
             found = [rated_dimension(items, judged, ratings_of(good, rubric, key), rubric, key, judges) for key in keys]
             yield rubric, [held_against(rated, reference) for rated in found] if reference else found
+
+
+def names_rated(rubrics: Mapping[str, Rubric]) -> dict[str, str]:
+    """How ratings may call the dimensions of pictures judged alone, and what they are called."""
+    return dimension_names((rubric.id, dimension.key) for rubric in _alone(rubrics) for dimension in rubric.dimensions)
+
+
+def _alone(rubrics: Mapping[str, Rubric]) -> list[Rubric]:
+    """On pairs people vote: votes.py."""
+    return [rubric for rubric in rubrics.values() if not rubric.is_of_pairs]
 
 
 def ratings_of(ratings: pl.DataFrame, rubric: Rubric, key: str) -> pl.DataFrame:
