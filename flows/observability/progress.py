@@ -21,6 +21,7 @@ from tasks.ledger.process_identity import Process, this_process
 if TYPE_CHECKING:
     from schemas.benchmark.file import Gate
     from schemas.benchmark.judges import Judge
+    from schemas.records import JudgeReply
     from tasks.ingest.samples import IngestResult
     from tasks.judge.outcome import Outcome
     from tasks.ledger.import_replies.importing import ImportResult
@@ -94,6 +95,18 @@ class Reporter:
         """Count attempts to a judge, by how they ended."""
         with self._lock:
             self.attempts.update(by_status)
+
+    def hear_attempt(self) -> None:
+        """Count an attempt as heard; without a sum of outcomes, for there is one for each request."""
+        with self._lock:
+            if self.heard is not None:
+                self.heard.n_asked += 1
+
+    def hear_reply(self, reply: "JudgeReply") -> None:
+        """Add a stored reply, and what it was billed, to what is heard."""
+        with self._lock:
+            if self.heard is not None:
+                self.heard.count(reply)
 
     def hear(self, bought: "Outcome") -> None:
         """Add what was found, asked or bought to what is heard, where somebody counts it."""

@@ -201,9 +201,7 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
 def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
     def on_reply(reply: JudgeReply) -> None:
         heard.hear(reply)
-        bought = Outcome()
-        bought.count(reply)
-        run.reporter.hear(bought)
+        run.reporter.hear_reply(reply)
         run.reporter.advance("judge")
         waiting.replied()
 
@@ -213,7 +211,7 @@ def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
 def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
     def on_attempt(answer: Answer) -> None:
         run.reporter.count_attempts({answer.status.value: 1})
-        run.reporter.hear(Outcome(n_asked=1))
+        run.reporter.hear_attempt()
         if answer.status in RETRIES:
             waiting.failed(answer.status, answer.detail)
 
