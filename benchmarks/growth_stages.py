@@ -85,7 +85,7 @@ def _plan(run: StageContext, _: Usage) -> Ids:
 
 
 def _restore(run: StageContext, _: Usage) -> Ids:
-    from tasks.ledger.ledger import opened as opened_ledger
+    from tasks.ledger.open_ledgers import opened as opened_ledger
     from tasks.ledger.snapshot import restore
 
     with opened_ledger(run.ledger_url) as ledger:
@@ -97,7 +97,7 @@ def _preview(run: StageContext, _: Usage) -> Ids:
     """What `salon plan` and a backfill count before anything is asked."""
     from flows.run.context import RunContext
     from flows.run.preview import forecasts
-    from tasks.ledger.ledger import opened as opened_ledger
+    from tasks.ledger.open_ledgers import opened as opened_ledger
 
     with opened_ledger(run.ledger_url) as ledger:
         forecasts(RunContext.of(run), _planned(run), ledger)

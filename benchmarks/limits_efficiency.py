@@ -27,7 +27,8 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
-from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
+from tasks.judge.rate_limit.limiter import RateLimiter
+from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 
 MODEL = "gpt-4.1-2025-04-14"

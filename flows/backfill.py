@@ -46,9 +46,9 @@ from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Outcome
-from tasks.judge.rate_limit.limiter import giving_way
-from tasks.ledger.ledger import opened
+from tasks.judge.rate_limit.waiters import giving_way
 from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells, publications
 from tasks.stopping import check_not_stopped, heeding_sigterm

@@ -16,7 +16,7 @@ from schemas.records import Plan
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 
 
 @dataclass(frozen=True, slots=True)

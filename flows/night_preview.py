@@ -13,7 +13,7 @@ from flows.run.preview import Preview, previewed
 from flows.run.since import differs_from_night
 from tasks.context import StageContext
 from tasks.judge.budget.budget import leased_usd
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, InputError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt
-from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.machine_tables import runs
 from tasks.stopping import heeding_sigterm
 

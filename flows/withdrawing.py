@@ -9,8 +9,8 @@ from flows.nights.record import forget_nights, mutex_name
 from flows.run.context import RunContext
 from schemas.errors import InputError
 from tasks.lake.object_store.cache_folder import push
-from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import this_process
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import runs

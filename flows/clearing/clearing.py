@@ -16,8 +16,8 @@ from tasks.lake.atomic_files import fsync_folder, store_error
 from tasks.lake.identity import lake_id
 from tasks.lake.object_store.cache_folder import forget_cleared, push
 from tasks.lake.reading import Lake
-from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import clearing
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import this_process
 from tasks.ledger.snapshot import restore
 from tasks.publish.duckdb_file import write_duckdb

@@ -28,7 +28,7 @@ def opened_executor(run: StageContext, runner: Runner | None = None, n_submitted
     """
     check_runner(run, runner)
     from tasks.judge.runtime import LOOP
-    from tasks.ledger.ledger import opened
+    from tasks.ledger.open_ledgers import opened
 
     with (
         opened(run.ledger_url),  # once for all stages

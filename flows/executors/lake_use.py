@@ -17,8 +17,8 @@ def lake_in_use(run: StageContext) -> Iterator[None]:
     from tasks.lake.identity import find_lake_id, lake_id
     from tasks.lake.object_store.cache_folder import forget_cleared
     from tasks.lake.reading_through import is_read_only
-    from tasks.ledger.ledger import opened
     from tasks.ledger.mutex import in_use
+    from tasks.ledger.open_ledgers import opened
 
     with opened(run.ledger_url) as ledger:
         # One that has no id yet and takes none, of an earlier release: by its place, as that release does.

@@ -16,8 +16,8 @@ from flows.executors.worker import FlowLease, WorkerCall
 from flows.prefect_server import server_url
 from schemas.errors import StoppedError
 from tasks.context import StageContext
-from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import heartbeat
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.identity import code_version
 from tasks.stopping import check_not_stopped
 

@@ -16,8 +16,9 @@ from flows.executors.keys import fetch_keys
 from flows.observability import redaction
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.context import StageContext
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import has_heartbeat
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.identity import code_version
 from tasks.stopping import STOP
 

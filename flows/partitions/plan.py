@@ -24,7 +24,7 @@ from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, restore
 
 

@@ -27,7 +27,8 @@ from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import read_files
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.snapshot import still_holds
 from tasks.plan.anchors import ANCHORS

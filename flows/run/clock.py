@@ -10,7 +10,8 @@ from flows.run.context import RunContext
 from schemas.errors import InputError
 from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 
 MAX_OFF_S = 120.0
 """What a clock that nobody sets loses in some weeks; by less, a date is another only in the minutes about midnight."""

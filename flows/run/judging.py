@@ -20,7 +20,8 @@ from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import RETRIES
 from tasks.judge.shard import JudgeShard
 from tasks.judge.shard_requests import OnAttempt, OnReply
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
 from tasks.ledger.unstored import Unstored
 from tasks.stopping import check_not_stopped

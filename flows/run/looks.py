@@ -13,7 +13,7 @@ from tasks.aggregate.comparisons.families import need_no_more
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.tables import Settings, headline_rows
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import replies_to
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 

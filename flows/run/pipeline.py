@@ -34,7 +34,7 @@ from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
 from tasks.publish.preferences import boards_in

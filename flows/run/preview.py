@@ -34,7 +34,8 @@ from tasks.judge.pictures import digests_of
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.lake.atomic_files import refuse_full
 from tasks.lake.reading_through import read_through
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
 
 N_NAMED = 5

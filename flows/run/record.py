@@ -12,7 +12,7 @@ from schemas.errors import StoreError
 from schemas.records import Plan
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import bought_since, sent_since
 from tasks.publish.machine_tables import record_run
 

@@ -19,7 +19,7 @@ from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.preferences.verdicts import verdicts
 from tasks.judge.outcome import Outcome
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import replies_to
 from tasks.plan.pairs import named
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part

@@ -23,7 +23,7 @@ from tasks.lake.pictures import StoredDataset
 from tasks.lake.writing import Staging, stage
 from tasks.ledger.import_replies.files import separators
 from tasks.ledger.import_replies.importing import ImportResult, import_replies
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
 from tasks.plan.anchors import read_anchors
 from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards

@@ -18,12 +18,14 @@ from schemas.errors import StoreError
 from tasks.api_keys import key_named
 from tasks.judge.provider.base import Provider, provider_of
 from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
-from tasks.judge.rate_limit.limiter import RateLimiter, gives_way, limiter_id
-from tasks.judge.rate_limit.store import keep_seen, reached
+from tasks.judge.rate_limit.limiter import RateLimiter
+from tasks.judge.rate_limit.store import keep_seen, limiter_id, reached
+from tasks.judge.rate_limit.waiters import gives_way
 from tasks.judge.readings import FirstReplies
 from tasks.judge.retries import Presence
 from tasks.judge.runtime import LOOP
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 
 N_PAYLOADS = 128
 """Payloads made and not yet being sent; those being sent hold little more than what the socket has not taken. Fewer would send

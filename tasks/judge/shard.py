@@ -19,7 +19,7 @@ from tasks.judge.readings import N_UNREADABLE, FirstReplies, any_readable, sprea
 from tasks.judge.runtime import LOOP
 from tasks.judge.session import first_replies, session_of
 from tasks.judge.shard_requests import OnAttempt, OnReply, Shard
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.unstored import Unstored
 
 STOP_POLL_S = 0.1

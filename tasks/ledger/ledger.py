@@ -5,11 +5,9 @@ one stored for (request_key, ask_index) stays. The first attempt of a re-ask is 
 unreadable reply, so that a killed run knows which re-asks it still owes.
 """
 
-import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -22,7 +20,7 @@ from sqlalchemy.sql.expression import Executable
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyStatus
-from tasks.lake.object_store.client import store_wait_s
+from tasks.lake.object_store.settings import store_wait_s
 from tasks.ledger import queries
 from tasks.ledger.backoff import MAX_AWAY_S, retried
 from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_file
@@ -244,47 +242,3 @@ class Ledger:
             return retried(read, self._max_away_s, machine=self.machine)
         except SQLAlchemyError as error:
             raise explain(self._url, error) from error
-
-
-class _Handles:
-    """The ledgers this process has open, by their address, each with how many use it now."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.open: dict[str, tuple[Ledger, int]] = {}
-        self.inherited: list[object] = []
-
-    def forget(self) -> None:
-        """In a forked process: what the parent opened is neither used nor let go of, which would close its connections too."""
-        self.inherited.append(self.open)
-        self.lock, self.open = threading.Lock(), {}
-
-
-_HANDLES = _Handles()
-os.register_at_fork(after_in_child=_HANDLES.forget)
-
-
-@contextmanager
-def opened(url: str) -> Iterator[Ledger]:
-    """The process's ledger at this address: one for all who use it now, closed after the last.
-
-    Whoever runs stages holds it around them, so that a run opens the ledger once.
-    """
-    with _HANDLES.lock:
-        ledger, n_users = _HANDLES.open.get(url) or (Ledger(url), 0)
-        _HANDLES.open[url] = ledger, n_users + 1
-    try:
-        yield ledger
-    finally:
-        _let_go(url)
-
-
-def _let_go(url: str) -> None:
-    with _HANDLES.lock:
-        if url not in _HANDLES.open:  # the parent's, of a process that was forked meanwhile
-            return
-        ledger, n_users = _HANDLES.open.pop(url)
-        if n_users > 1:
-            _HANDLES.open[url] = ledger, n_users - 1
-        else:
-            ledger.close()

@@ -23,7 +23,8 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import stored_row
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import LEDGER_META

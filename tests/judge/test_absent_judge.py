@@ -15,7 +15,7 @@ from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import FIRST_PATIENCE_S, RETRIES, Breaker, Presence
 from tasks.lake.reading import Lake
-from tasks.ledger.ledger import opened
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.tables import ATTEMPTS
 from tests.support.asking import ask_shard
 from tests.support.planning import plan_part

@@ -31,7 +31,8 @@ from schemas.tables.table import conform
 from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import stored_row
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import CLAIMS, REPLIES

@@ -23,7 +23,7 @@ from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.judge.batch.folders import BatchResults, batch_files_of
-from tasks.judge.batch.state import ask_of, custom_id
+from tasks.judge.batch.state import custom_id
 from tasks.judge.budget.cost import Costs
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
@@ -143,7 +143,7 @@ class _Taking:
         read = batch_files_of(next(iter(self.judges.values()))).results
         try:
             for name, ended in read(file, self._without_secrets(), at_line):
-                key, index = ask_of(name) or (name, 0)
+                key, index = _ask_of(name) or (name, 0)
                 part = self.requests.part_of.get(key)
                 if part is None:
                     self.found.leave_out(place, f"custom_id {name[:80]!r} is of no request of this benchmark")
@@ -230,3 +230,9 @@ def _stored(connection: Connection, rows: Sequence[_Row]) -> list[str | None]:
     if attempts:
         connection.execute(insert_where_absent(connection.engine, ATTEMPTS), attempts)
     return before
+
+
+def _ask_of(name: str) -> tuple[str, int] | None:
+    """The request key and the ask index that a custom_id stands for; None where it is none."""
+    key, _, ask_index = name.rpartition("-")
+    return (key, int(ask_index)) if key and ask_index in ("0", "1") else None

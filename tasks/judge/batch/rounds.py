@@ -9,8 +9,8 @@ from functools import partial
 from schemas.errors import ProviderError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
-from tasks.judge.batch.state import Batch, BatchRules, BatchState, hold, keys_of, open_batches
-from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, LostHoldError, hold, keys_of, open_batches
+from tasks.judge.batch.state_machine import TRANSITIONS, BatchMachine
 from tasks.judge.batch.submit import Submitter
 from tasks.judge.outcome import outage
 from tasks.judge.retries import ENDPOINT_FAILURES
@@ -151,7 +151,13 @@ class BatchRun:
         self._report(batch, is_ours=True)
 
     def _report(self, batch: Batch, *, is_ours: bool) -> None:
-        what = self.machine.progress(batch) if is_ours else f"another process looks after it, {batch.n_lines:,} lines"
+        seen = self.machine.seen.get(batch.token)
+        if not is_ours:
+            what = f"another process looks after it, {batch.n_lines:,} lines"
+        elif seen:
+            what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}"
+        else:
+            what = TRANSITIONS[batch.state].meaning
         text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
         if self.reported.get(batch.token) != text:
             self.reported[batch.token] = text

@@ -32,7 +32,8 @@ from tasks.judge.provider.batch_api import BatchApi, CallFailedError
 from tasks.judge.retries import MAX_RETRY_AFTER_S
 from tasks.judge.work_queue import PlannedRequests
 from tasks.ledger.claims import Claims
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.open_ledgers import opened
 
 STOP_POLL_S = 0.1
 CALL_DEADLINE_S = 60.0

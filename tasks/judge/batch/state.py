@@ -11,8 +11,10 @@ from typing import Any
 from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, update
 from sqlalchemy.engine import Connection
 
+from schemas.errors import InputError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.usage import give_back_reserved
+from tasks.judge.provider.base import Provider, is_loopback
 from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
 from tasks.ledger.statements import machine_of, now_us
@@ -96,12 +98,6 @@ def custom_id(request_key: str, ask_index: int) -> str:
     return f"{request_key}-{ask_index}"
 
 
-def ask_of(name: str) -> tuple[str, int] | None:
-    """The request key and the ask index that a custom_id stands for; None where it is none."""
-    key, _, ask_index = name.rpartition("-")
-    return (key, int(ask_index)) if key and ask_index in ("0", "1") else None
-
-
 _NEVER_US = 2**62
 _KEYS_PER_STATEMENT = 500
 _KEYS: BindParameter[list[str]] = bindparam("keys", expanding=True)
@@ -131,6 +127,22 @@ _FREE = delete(CLAIMS).where(*_CLAIMED)
 
 class ClaimsLostError(Exception):
     """The process was thought dead, and others may be asking what it had claimed."""
+
+
+class LostHoldError(Exception):
+    """Another process thought this one dead and holds the batch now."""
+
+
+def check_is_here(batch: Batch, provider: Provider) -> None:
+    """Refuse a batch that was handed to another endpoint or account: it cannot be asked about from here."""
+    judge, here = provider.judge, provider.endpoint
+    was_here = is_loopback(batch.endpoint) and is_loopback(here)
+    if (batch.endpoint != here and not was_here) or batch.api_key_env != judge.api_key_env:
+        raise InputError(
+            f"{batch.n_lines} requests of {batch.judge_model} are in a batch at {batch.endpoint} with the key of "
+            f"{batch.api_key_env}, and the benchmark asks {here} with the key of {judge.api_key_env}; "
+            "set base_url and api_key_env back, so that what was paid for can be fetched"
+        )
 
 
 def declare(connection: Connection, batch: Batch, ask_indexes: Mapping[str, int], reserved_nusd: Mapping[str, int]) -> None:

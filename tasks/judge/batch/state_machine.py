@@ -19,21 +19,26 @@ from schemas.errors import InputError, ProviderError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.results import N_ABSENT, ResultFiles
-from tasks.judge.batch.state import Batch, BatchRules, BatchState, batch_of, change, keys_of, lines_of
-from tasks.judge.provider.base import Provider, is_loopback
+from tasks.judge.batch.state import (
+    Batch,
+    BatchRules,
+    BatchState,
+    LostHoldError,
+    batch_of,
+    change,
+    check_is_here,
+    keys_of,
+    lines_of,
+)
+from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.exchange import InDoubt, NotSent
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES, CallBackoff
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
-N_CREATIONS = 3
-"""Creations of one batch without a word from the provider, after which the run gives up."""
+N_CREATIONS = 3  # of one batch without a word from the provider, after which the run gives up
 _CLOCKS_DIFFER_S = 3600
-
-
-class LostHoldError(Exception):
-    """Another process thought this one dead and holds the batch now."""
 
 
 @dataclass(slots=True)
@@ -67,31 +72,23 @@ class BatchMachine:
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
-        self._check_is_ours(batch)
+        check_is_here(batch, self.provider)
         await TRANSITIONS[batch.state].act(self, batch)
-
-    def progress(self, batch: Batch) -> str:
-        """How far a batch is, for people."""
-        seen = self.seen.get(batch.token)
-        return f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}" if seen else TRANSITIONS[batch.state].meaning
 
     async def upload(self, batch: Batch) -> None:
         """Send the file; where the process that wrote it is gone, look whether it had arrived."""
         path = self.files.get(batch.token)
-        if path is None:
-            file_id = await self._backoff.until_done(partial(self.api.find_file, batch.file_name, batch.n_bytes))
-        else:
-            file_id = await self._backoff.until_done(partial(self._send, path, batch))
+        found = partial(self.api.find_file, batch.file_name, batch.n_bytes) if path is None else partial(self._send, path, batch)
+        file_id = await self._backoff.until_done(found)
         if file_id is None:
-            await self._give_back(batch, "the process stopped before its file was uploaded")
+            await self._give_up(batch, NotSent("the process stopped before its file was uploaded"))
         else:
             await self._move(batch, BatchState.UPLOADED, file_id=file_id)
 
     async def create(self, batch: Batch) -> None:
         """Create the batch of an uploaded file."""
-        assert batch.file_id is not None
         if not self.is_asking:
-            await self._give_back(batch, "the process stopped before its batch was created")
+            await self._give_up(batch, NotSent("the process stopped before its batch was created"))
             return
         batch = await self._move(batch, BatchState.CREATING, create_sent_at_us=await self.ledger.alone(now_us))
         try:
@@ -145,7 +142,7 @@ class BatchMachine:
             self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
             if seen.is_over_capacity:
                 self.over_capacity.append(batch.n_lines)
-            await self._give_back(batch, self.problem)
+            await self._give_up(batch, NotSent(self.problem))
         elif seen.is_ended:
             await self._collect(batch, seen)
 
@@ -168,23 +165,12 @@ class BatchMachine:
         if not await self.ledger.alone(partial(change, batch=batch, values=values)):
             raise LostHoldError
 
-    def _check_is_ours(self, batch: Batch) -> None:
-        """Refuse a batch that was handed to another endpoint or account: it cannot be asked about from here."""
-        judge, here = self.provider.judge, self.provider.endpoint
-        was_here = is_loopback(batch.endpoint) and is_loopback(here)
-        if (batch.endpoint != here and not was_here) or batch.api_key_env != judge.api_key_env:
-            raise InputError(
-                f"{batch.n_lines} requests of {batch.judge_model} are in a batch at {batch.endpoint} with the key of "
-                f"{batch.api_key_env}, and the benchmark asks {here} with the key of {judge.api_key_env}; "
-                "set base_url and api_key_env back, so that what was paid for can be fetched"
-            )
-
     async def _send(self, path: Path, batch: Batch) -> str:
         try:
             return await self.api.upload(path, batch.file_name, batch.n_bytes)
         except CallFailedError as error:
             if error.is_unsupported:
-                await self._give_back(batch, "the endpoint has no Batch API")
+                await self._give_up(batch, NotSent("the endpoint has no Batch API"))
                 raise InputError(
                     f"judge {batch.judge_model}: {batch.endpoint} has no Batch API ({error.answer.detail}); "
                     'set mode = "online", or "auto" to use one where there is one'
@@ -196,18 +182,17 @@ class BatchMachine:
 
     async def _not_created(self, batch: Batch, error: CallFailedError) -> None:
         """Go on after a creation that failed: look for the batch, try again after a wait, or give its lines back."""
-        self._n_refused[batch.token] += 1
-        n_tried, retry = self._n_refused[batch.token], RETRIES.get(error.answer.status)
+        self._n_refused[batch.token] = n_tried = self._n_refused[batch.token] + 1
+        retry = RETRIES.get(error.answer.status)
         if error.may_have_worked:
             if n_tried >= N_CREATIONS:
                 raise error
             return  # the next step looks for it
         if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
-            is_ours = error.answer.status == ReplyStatus.NOT_ASKED  # nothing was sent
-            self.problem = (
-                f"{'no batch was created' if is_ours else 'the provider refused to create a batch'}: {error.answer.detail}"
-            )
-            await self._give_back(batch, self.problem)
+            is_sent = error.answer.status != ReplyStatus.NOT_ASKED
+            said = "the provider refused to create a batch" if is_sent else "no batch was created"
+            self.problem = f"{said}: {error.answer.detail}"
+            await self._give_up(batch, NotSent(self.problem))
             return
         await self._move(batch, BatchState.UPLOADED)
         asked_for_s = error.answer.retry_after_s or 0.0
@@ -234,11 +219,8 @@ class BatchMachine:
                 "had answered is stored; run the same command again to ask the rest"
             )
 
-    async def _give_back(self, batch: Batch, why: str) -> None:
-        """End a batch whose lines nobody has worked on."""
-        await self._give_up(batch, NotSent(why))
-
     async def _give_up(self, batch: Batch, ended: NotSent | InDoubt) -> None:
+        """End a batch whose lines nobody has worked on, or may have."""
         await self._change(batch, detail=(ended.detail or "").encode())
         lines = await self.ledger.alone(partial(lines_of, token=batch.token))
         await self.collector.give_up(batch.token, lines, ended)
@@ -262,8 +244,7 @@ TRANSITIONS: Mapping[BatchState, Transition] = MappingProxyType({
     ),
     BatchState.CREATING: Transition(
         BatchMachine.find,
-        frozenset({BatchState.LIVE, BatchState.UPLOADED, BatchState.ENDED}),
-        "waiting to see whether the provider has it",
+        frozenset({BatchState.LIVE, BatchState.UPLOADED, BatchState.ENDED}), "waiting to see whether the provider has it",
     ),
     BatchState.LIVE: Transition(BatchMachine.look, frozenset({BatchState.ENDED}), "at the provider"),
 })  # fmt: skip

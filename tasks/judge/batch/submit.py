@@ -13,8 +13,8 @@ import orjson
 import polars as pl
 
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, custom_id, declare, hold
-from tasks.judge.batch.state_machine import BatchMachine, LostHoldError
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, ClaimsLostError, LostHoldError, custom_id, declare, hold
+from tasks.judge.batch.state_machine import BatchMachine
 from tasks.judge.batch.usage import BatchUsage
 from tasks.judge.part_pictures import PartPictures
 from tasks.judge.pictures import digests_of

@@ -6,11 +6,7 @@ wait for it. Nothing is ever released: what a holder was granted and does not se
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
-from hashlib import sha256
 
 from sqlalchemy.engine import Connection
 
@@ -19,7 +15,7 @@ from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
 from tasks.judge.rate_limit.heard import LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
-from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters
+from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters, gives_way
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
@@ -36,28 +32,6 @@ SLOT_LIFE_S = SLOT_LIFE_US / 1e6
 MOST_LATE_S = 30.0
 """A holder that learns of its grants later than this is granted nothing it can use: its ledger is as good as away."""
 MOST_ASKED_FOR = 1_000
-
-_gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
-
-
-def limiter_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
-    """The name of what a provider counts together: a model, asked at an endpoint with a key (given as its digest)."""
-    return sha256(f"{endpoint}\n{api_key_digest}\n{judge_model}".encode()).hexdigest()
-
-
-@contextmanager
-def giving_way() -> Iterator[None]:
-    """Rate limiters opened in the block get only what nobody else waits for: a backfill's, beside a night's."""
-    token = _gives_way.set(True)
-    try:
-        yield
-    finally:
-        _gives_way.reset(token)
-
-
-def gives_way() -> bool:
-    """Whether this is asked in such a block."""
-    return _gives_way.get()
 
 
 class RateLimiter:

@@ -64,6 +64,11 @@ class Lease:
     next_us: int  # when asking again may bring more
 
 
+def limiter_id(endpoint: str, api_key_digest: str, judge_model: str) -> str:
+    """The name of what a provider counts together: a model, asked at an endpoint with a key (given as its digest)."""
+    return sha256(f"{endpoint}\n{api_key_digest}\n{judge_model}".encode()).hexdigest()
+
+
 def exchange(
     connection: Connection,
     allowance_id: str,

@@ -3,12 +3,17 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 
 SPREAD_S = 0.25
 """After a pause callers go on one by one within this time, and each holder at a moment of its own."""
+
+
+_gives_way: ContextVar[bool] = ContextVar("gives_way", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +89,18 @@ class Waiters:
 
     def _forget_done(self) -> None:
         self._callers = deque(caller for caller in self._callers if not caller.may_go.done())
+
+
+@contextmanager
+def giving_way() -> Iterator[None]:
+    """Rate limiters opened in the block get only what nobody else waits for: a backfill's, beside a night's."""
+    token = _gives_way.set(True)
+    try:
+        yield
+    finally:
+        _gives_way.reset(token)
+
+
+def gives_way() -> bool:
+    """Whether this is asked in such a block."""
+    return _gives_way.get()

@@ -15,7 +15,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from tasks.lake.atomic_files import locked, sha256_of_file, write_bytes
-from tasks.lake.object_store.client import Bucket, Stored, each, endpoint, split_url
+from tasks.lake.object_store.client import Bucket, Stored, each
+from tasks.lake.object_store.settings import endpoint, split_url
 
 CLEARED = "cleared.json"
 """Written by every clearing of a bucket's lake (flows/clearing/bucket.py)."""

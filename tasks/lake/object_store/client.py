@@ -6,7 +6,6 @@ What several machines may write at once is written under a condition of the stor
 
 import hashlib
 import logging
-import math
 import os
 import re
 import uuid
@@ -19,8 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from schemas.errors import CorruptLakeError, InputError, StoreError
+from schemas.errors import CorruptLakeError, StoreError
 from tasks.lake.atomic_files import place, store_error
+from tasks.lake.object_store.settings import endpoint, split_url, store_wait_s
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
 DEFAULT_WAIT_S = 30.0
-MOST_WAIT_S = 7 * 86400.0
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
-_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-_URL = re.compile(rf"s3://({_BUCKET})((?:/[A-Za-z0-9_=+@,.-]+)*)/?")
 _log = logging.getLogger("salon.bucket")
 
 T = TypeVar("T")
@@ -172,39 +169,6 @@ class Bucket:
             raise StoreError(
                 f"{verb} {self.url}/{path} failed: {_said(error)}; mend it, then run the same command again"
             ) from None
-
-
-def split_url(url: str) -> tuple[str, str]:
-    """(bucket, prefix) of an address. Raises InputError; what is wrong with it is not repeated: it may hold a secret."""
-    found = _URL.fullmatch(url)
-    if found is None or {".", ".."}.intersection(found[2].split("/")):
-        raise InputError(
-            "lake: an address of a lake is s3://bucket/prefix, with letters, digits and _ = + @ , . - in the prefix. Keys and "
-            "other settings come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)"
-        )
-    return found[1], found[2].strip("/")
-
-
-def endpoint() -> str | None:
-    """The address of the S3-compatible store, where it is not AWS itself. Raises InputError."""
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
-        if address := os.environ.get(name):
-            if not re.fullmatch(r"https?://[^/\s]+.*", address):
-                raise InputError(f"the environment variable {name} = {address[:80]!r} is no address; write http://HOST:9000")
-            return address
-    return None
-
-
-def store_wait_s(default_s: float) -> float:
-    """Seconds that a store or a server which is away is waited for, as the environment has it. Raises InputError."""
-    said = os.environ.get("SALON_STORE_WAIT_S") or str(default_s)
-    try:
-        seconds = float(said)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= MOST_WAIT_S:
-        raise InputError(f"the environment variable SALON_STORE_WAIT_S = {said[:80]!r} is no number of seconds; write 60")
-    return seconds
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:

@@ -27,8 +27,9 @@ from tasks.ingest.known_sources import KnownSource
 from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import clearing, in_use
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.pins import pin, pinning, pins
 from tasks.publish.reading import publications
 from tasks.publish.report.tile_cache import TileCache

@@ -33,7 +33,8 @@ from schemas.tables.published import BENCHMARK_LONG
 from tasks.context import StageContext
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.gcra import SECOND_US, YIELDING_HORIZON_US, Pace, Slot, grant
-from tasks.judge.rate_limit.limiter import RateLimiter, limiter_id
+from tasks.judge.rate_limit.limiter import RateLimiter
+from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications

@@ -12,8 +12,9 @@ from sqlalchemy import delete, insert, update
 from sqlalchemy.engine import Connection
 
 from schemas.errors import StoppedError
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import _prefix, mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, this_process
 from tasks.ledger.statements import now_us
 from tasks.ledger.tables import OWNERS

@@ -11,8 +11,8 @@ import pytest
 
 from flows.nights.record import mutex_name
 from flows.run.context import open_run
-from tasks.ledger.ledger import opened
 from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tests.flows.flow_support import Said, findings
 from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.provider import Play, Provider, completion

@@ -39,7 +39,8 @@ from tasks.judge.rate_limit.gcra import (
     grant,
 )
 from tasks.judge.rate_limit.heard import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
-from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter, limiter_id
+from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
+from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import HERE
 from tasks.ledger.tables import METADATA

@@ -15,8 +15,9 @@ from tasks.lake.identity import lake_id
 from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
-from tasks.ledger.ledger import Ledger, opened
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import in_use
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.pins import pins
 from tasks.publish.reading import publications
 from tests.lake.object_store.conftest import Objects
