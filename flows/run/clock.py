@@ -12,9 +12,12 @@ from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
+from tasks.stopping import STOP, check_not_stopped
 
 MAX_OFF_S = 120.0
 """What a clock that nobody sets loses in some weeks; by less, a date is another only in the minutes about midnight."""
+MAX_WAITED_S = 900.0
+"""A night that a clock begins this much too early is waited for: by a schedule it comes only once."""
 _SPANS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
 
 
@@ -28,15 +31,24 @@ def check_today(run: RunContext) -> None:
 def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date], *, may_be_earlier: bool = False) -> None:
     """Raise InputError where the run's date is not what `dated` gives by the ledger's clock; a clock that is off is told of.
 
-    `may_be_earlier`: an earlier date was named on purpose.
+    Where it is that date there within MAX_WAITED_S, it is waited for. `may_be_earlier`: an earlier date was named on purpose.
     """
     off_s = ahead_s(ledger)
     if off_s is None or abs(off_s) < MAX_OFF_S:
         return
-    there = dated(datetime.now(UTC) - timedelta(seconds=off_s))
+    off = timedelta(seconds=off_s)
+    there = dated(datetime.now(UTC) - off)
     said = f"the clock of this machine is {how_far(off_s)} that of the ledger's server, which counts"
     if run.run_date == there or (may_be_earlier and run.run_date < there):
         run.reporter.say(f"{said}; set it by a time server (NTP)")
+        return
+    if there < run.run_date == dated(datetime.now(UTC)) and off_s <= MAX_WAITED_S:
+        run.reporter.say(
+            f"{said}: {run.run_date} begins there within that time, and is waited for; set the clock by a time server (NTP)"
+        )
+        while dated(datetime.now(UTC) - off) < run.run_date:
+            STOP.wait(1.0)
+            check_not_stopped()
         return
     raise InputError(
         f"{said}: there the date is {there}, not {run.run_date}. Nothing was asked; set the clock by a time server (NTP), or "

@@ -85,6 +85,18 @@ def test_a_clock_that_is_off_by_minutes_is_told_and_a_date_may_be_named(world: P
     assert (world / "lake" / "nights" / "nights" / f"{DUE}.json").is_file()
 
 
+def test_a_night_begun_by_a_clock_that_is_minutes_ahead_waits_until_it_is_due_there(world: Path) -> None:
+    due = datetime.now(UTC) + timedelta(seconds=75)  # the command is there in less, and the schedule knows minutes
+    file = world / "b.toml"
+    late = file.read_text().replace('name = "nights"', 'name = "late"').replace("0 2 * * *", f"{due.minute} {due.hour} * * *")
+    (world / "late.toml").write_text(late)
+    said = _salon(world, timedelta(minutes=5), "nightly", "late.toml")
+    assert said.code == 0, said
+    assert f"{due.date()} begins there within that time, and is waited for" in said.err
+    begun = datetime.fromtimestamp((world / "lake" / "nights" / "late" / f"{due.date()}.json").stat().st_mtime, UTC)
+    assert begun >= due.replace(second=0, microsecond=0)
+
+
 @pytest.fixture
 def shut_out(tmp_path: Path, judge_url: str) -> Path:
     """A benchmark whose ledger is a file, and of whose nights a machine two days ahead has done one that has not come."""
