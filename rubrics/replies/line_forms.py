@@ -27,6 +27,7 @@ _BEHIND_A_WORD = frozenset(" \t*_`")
 _LAST_WORDS = frozenset(
     {"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the", "adjusted", "amended"}
 )
+_INTRODUCING = frozenset({"so", "therefore", "thus", "hence"})
 _OPEN_ENDS = "0123456789.,/+-–—~ \t"
 _GAP = BLANK + "*`"
 _AFTER_VALUE = _GAP + "|,/(，、；"
@@ -190,7 +191,11 @@ def _qualifier(before: str, label: str, dimensions: Iterable[Dimension], *, is_f
     score: 3" must not be read as 4.
     """
     word = _WORD_BEFORE.search(before[-40:]) if before[-1:] in _BEHIND_A_WORD else None
-    if word is None or (word[1].islower() and any(label in dimension.labels for dimension in dimensions)):
+    if (
+        word is None
+        or word[1].lower() in _INTRODUCING
+        or (word[1].islower() and any(label in dimension.labels for dimension in dimensions))
+    ):
         return ""
     return word[1].lower() if is_first or _ANY_LINE_END.search(before) else ""
 

@@ -5,7 +5,7 @@ says. The lines of `salon parse` are jsonl.py.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -18,12 +18,14 @@ from rubrics.replies.item_forms import of_item, read_lines, read_list
 from rubrics.replies.json_form import read_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
-from rubrics.replies.numbers import BLANK, Found, Value, as_score, on_scale
+from rubrics.replies.numbers import BLANK, Found, as_score
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.probabilities import read_probabilities
 from rubrics.replies.program_numbers import read_numbers
-from rubrics.replies.refusals import declined
+from rubrics.replies.refusals import declined, gives_none
 from rubrics.replies.spans import Spans, spans_of
+from rubrics.replies.weighing.mentions import without_mentions
+from rubrics.replies.weighing.settling import settle
 from rubrics.rules import violations
 from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.records import ParsedScore, ReadScores, Unreadable
@@ -41,7 +43,6 @@ _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "
 # Opens with a quote, not with the label: re skips to it. One of the two may be lost.
 _QUOTES_OF_LABEL = re.compile(r"""(?<=[^"'“”\n])["'”](?=\s?[:：=])|["'“](?=[^"'“”\n]{1,60}["'”]\s?[:：=])""")
 _BRACES = str.maketrans("{}", "  ")  # outside of an object: of one that is not whole
-_ORDER = {reason: index for index, reason in enumerate(ParseReason)}
 _WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, ParseReason.AMBIGUOUS})
 
@@ -130,16 +131,27 @@ def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, 
     said = text[at:] if at else text
     answer = cleaned(said, variant.prompt)
     if answer is not said and not answer.strip(BLANK):  # the prompt and nothing else, or its form alone
-        echo = _settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
+        echo = settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
         return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
-    told = told_by(answer, is_json=form is ReplyFormat.JSON)
+    own, unquoted = without_mentions(answer, variant.dimensions, form)
+    told = told_by(unquoted, is_json=form is ReplyFormat.JSON)
     if saw_nothing(told.sentences, context, thoughts):
         return Unreadable(ParseReason.MISSING_INPUT)
-    found = _found(form, answer, variant.dimensions, is_cut=is_cut)
-    settled = _settle(found, variant.dimensions)
+    found = _found(form, own, variant.dimensions, is_cut=is_cut)
+    settled = settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
         return Unreadable(_reason(settled, answer, told, variant.dimensions, found))
-    return _placed(form, answer, variant, found, settled, told, at)
+    if form is not ReplyFormat.JSON and gives_none(told.sentences):
+        return Unreadable(ParseReason.REFUSAL)
+    if own is not answer:
+        found = replace(found, notes={key: _in_full(note, own, answer) for key, note in found.notes.items()})
+    return _placed(form, own, variant, found, settled, told, at)
+
+
+def _in_full(note: str, own: str, answer: str) -> str:
+    """A note with what it mentions."""
+    start = own.find(note)
+    return answer[start : start + len(note)] if start >= 0 else note
 
 
 def _placed(
@@ -207,33 +219,6 @@ def _reason(settled: ParseReason, answer: str, told: Told, dimensions: tuple[Dim
     if settled in _OF_A_SCALE and states_a_scale(told, dimensions):
         return ParseReason.SCALE_MISMATCH
     return (declined(answer) if settled in _WITHOUT_ANSWER and not found.has_number else None) or settled
-
-
-def _settle(found: Found, dimensions: Iterable[Dimension]) -> dict[str, float] | ParseReason:
-    """The score of every dimension that applies, or the earliest reason in the order of ParseReason: all dimensions or none."""
-    if found.reason:
-        return found.reason
-    settled = {dimension.key: _settle_one(found.values.get(dimension.key, ()), dimension) for dimension in dimensions}
-    problems = [v for v in settled.values() if isinstance(v, ParseReason) and v is not ParseReason.NOT_APPLICABLE]
-    if problems:
-        return min(problems, key=_ORDER.__getitem__)
-    return {key: as_score(value) for key, value in settled.items() if isinstance(value, Decimal)}
-
-
-def _settle_one(values: Sequence[Value], dimension: Dimension) -> Value:
-    """One number said once, or again and again the same. An unfilled form beside a real answer says nothing."""
-    if len(values) > 1:
-        values = [value for value in values if value is not ParseReason.TEMPLATE_ECHO] or values[:1]
-    if not values:
-        return ParseReason.MISSING_KEY
-    distinct = set(values)
-    if len(distinct) == 1:
-        value = values[0]
-        return on_scale(value, dimension) if isinstance(value, Decimal) else value
-    problems = [value for value in distinct if isinstance(value, ParseReason)]
-    if len(problems) == len(distinct):
-        return min(problems, key=_ORDER.__getitem__)
-    return ParseReason.AMBIGUOUS
 
 
 def _is_said(refusal: object) -> bool:

@@ -1,10 +1,14 @@
 """Does a reply without an answer say why it has none: nothing to judge, or no wish to? English alone; asked last of all.
 
+That a judge gives no score is asked beside a number too.
 Every repetition is bounded and the reply's head alone is read, so that the cost does not grow with the reply.
 """
 
+# ruff: noqa: E501 - a pattern is read whole
+
 import re
 
+from rubrics.replies.doubts.words import Sentences
 from schemas.statuses.rows import ParseReason
 
 _N_CHARACTERS_READ = 4000
@@ -90,7 +94,32 @@ _REFUSAL_WAYS = (
     ),
     r"\brequest (?:declined|denied|refused|rejected|blocked)\b",
 )
-_REFUSAL = re.compile("|".join(_REFUSAL_WAYS))
+_MARK = r"(?:scores?|ratings?|grades?|verdict|evaluation|assessment)"
+_GIVES_NONE = re.compile(
+    rf"\b(?:i|we) (?:(?:will|would|can|must|do|shall|therefore|thus|also|hereby) )*(?:give|assign|provide|award|offer|issue|submit) no {_MARK}\b"
+    rf"(?! (?:above|below|over|under|higher|lower))"
+    rf"|\band (?:therefore |so )?(?:give|assign|provide|award) no {_MARK}\b"
+    rf"|\b(?:i|we)(?:'ll)? (?:do not|don't|will not|won't|cannot|can't|refuse to|decline to) (?:give|assign|provide|award|offer) (?:it |this |this (?:image|picture) )?"
+    rf"(?:an? |any ){_MARK}(?! (?:of|above|below|over|under|higher|lower))\b"
+    rf"|\b(?:i|we) (?:will not|won't|refuse to|decline to) (?:score|rate|grade|judge|evaluate) (?:it|this|this (?:image|picture|one)|the (?:image|picture))(?:\Z|[.,;!?])"
+    rf"|\bno {_MARK} (?:is |was |will be |has been |can be )?(?:given|assigned|awarded)(?:\Z|[.,;!?])"
+    r"|\bi (?:must |will |therefore |have to )?abstain\b"
+)
+_OF_NONE = frozenset(["no", "not", "dont", "wont", "cannot", "cant", "refuse", "decline", "abstain"])
+_GIVING = frozenset(["given", "assigned", "awarded", "give", "assign", "award", "provide"])
+_I = frozenset({"i", "we"})
+_OF_WHAT_IS_JUDGED = frozenset({"response", "output", "model", "caption", "says", "states", "claims"})  # a refusal that is judged
+_REFUSAL = re.compile("|".join((*_REFUSAL_WAYS, _GIVES_NONE.pattern)))
+
+
+def gives_none(sentences: Sentences) -> bool:
+    """Whether a judge says that it gives no score, whatever stands beside that."""
+    words = sentences.words
+    if _OF_NONE.isdisjoint(words) or (_GIVING.isdisjoint(words) and _I.isdisjoint(words)):
+        return False
+    return any(
+        _GIVES_NONE.search(one.text.strip()) for one in sentences.with_any(_OF_NONE) if one.words.isdisjoint(_OF_WHAT_IS_JUDGED)
+    )
 
 
 def declined(text: str) -> ParseReason | None:
