@@ -176,7 +176,7 @@ def _patterns(dimension: Dimension) -> _Patterns:
     label = rf"(?i:(?:(?:the|my|final|correct|overall)\s++){{0,3}}+(?:{labels}))"
     closed = rf"(?={_END}(?:{_STOPS}|\Z|\n))"
     at_once = (
-        rf"{_END}(?:{_STOPS}?\s*+(?i:and|or|nor|vs\.?|to)\b|[/|&])\s*+{_BEGIN}{said}",
+        rf"{_END}(?:{_STOPS}?\s*+(?i:and|or|nor|vs\.?|to)\b|[/|&→]|[-=]{{1,2}}>)\s*+{_BEGIN}{said}",
         rf"{_END},?\s*+{_BEGIN}{said}{closed}",
     )
     later = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks
-from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
+from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
 from rubrics.replies.doubts.missing_input import saw_nothing
 from rubrics.replies.item_forms import of_item, read_lines, read_list
 from rubrics.replies.json_form import read_json
@@ -165,6 +165,8 @@ def _placed(
     spans = spans_of(form, answer, of_scores, found, scores)
     numeric = tuple(dimension for dimension in of_scores if not dimension.answers)
     reason = doubt(told, scores, numeric, spans, _end_of_form(answer, found, spans)) if numeric else None
+    if len(numeric) < len(of_scores) and not reason:
+        reason = doubt_of_words(told, scores, tuple(one for one in of_scores if one.answers), spans)
     if reason:
         return Unreadable(reason)
     notes = {key: _storable(note) for key, note in found.notes.items()}

@@ -11,9 +11,11 @@ from rubrics.model import Dimension
 from rubrics.replies.doubts.disavowal import is_disowned
 from rubrics.replies.doubts.other_languages import is_another_number, is_another_scale
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
+from rubrics.replies.doubts.second_answers import is_answered_otherwise
 from rubrics.replies.doubts.stated_scales import states_another_scale
 from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn
 from rubrics.replies.doubts.verdicts import states_another_verdict
+from rubrics.replies.doubts.withdrawals import is_taken_away
 from rubrics.replies.doubts.words import Sentences, lowered, squeezed, without_quotations, words_of
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
 from rubrics.replies.spans import Spans
@@ -63,14 +65,28 @@ def doubt(
     is_other = (
         is_disowned(sentences, scores.values())
         or is_another_number(sentences, scores.values(), dimensions)
+        or is_taken_away(text, words, first)
         or (
             bool(near)
             and (
                 is_answered_again(text, end, scores.values(), dimensions)
-                or is_withdrawn(around_numbers(text, words, spans, first), words, scores)
+                or is_withdrawn(around_numbers(text, words, spans, first), words, scores, dimensions)
                 or states_another_verdict(near, words, scores.values())
             )
         )
+    )
+    return ParseReason.AMBIGUOUS if is_other else None
+
+
+def doubt_of_words(
+    told: Told, scores: Mapping[str, float], dimensions: tuple[Dimension, ...], spans: Spans
+) -> ParseReason | None:
+    """Why words beside answers that are words make them none: another answer behind the first, or one the judge disowns."""
+    first = min((stop for _, stop in spans.values()), default=0)
+    is_other = (
+        is_disowned(told.sentences, ())
+        or is_taken_away(told.text, told.words, first)
+        or is_answered_otherwise(told.text, told.words, scores, dimensions, first)
     )
     return ParseReason.AMBIGUOUS if is_other else None
 

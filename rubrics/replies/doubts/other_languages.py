@@ -38,6 +38,11 @@ _INSTEAD = (
     r"(?:应(?:该|当)?(?:是|为|改为|改成|给)?|改(?:为|成)|只能给|最终给|更正为|修正为|降(?:为|到|至)|升(?:为|到|至)) ?([0-9]{1,2}) ?分|(?:müsste|sollte|muss|wäre|wären)\b[^.;\n0-9]{0,40}?\b([0-9]{1,2})\b(?= (?:herabgesetzt|heraufgesetzt|korrigiert|geändert|punkte?\b|sein\b))"
     r"|(?:debería ser|corrijo a|bajarl[oa] a|subirl[oa] a|deveria ser|corrigé à|devrait être(?: de)?|dovrebbe essere|должн\w быть) (?:un |de )?([0-9]{1,2})(?![0-9])"
 )
+CORRECTION = (
+    "korrektur", "berichtigung", "correction", "corrección", "correccion", "correção", "correcao", "correzione", "rettifica", "исправление", "поправка", "更正", "修正", "订正",
+    "訂正", "정정", "수정", "correctie", "korekta", "düzeltme", "đính chính", "koreksi", "ralat", "تصحيح", "सुधार", "संशोधन",
+)  # fmt: skip
+"""What corrections are announced by, before a colon."""
 # What words without accents tell these languages by.
 _WORDS = frozenset({
     "bild", "foto", "datei", "imagen", "imagem", "immagine", "immagini", "skala", "escala", "scala", "schulnote", "schulsystem", "punkte",

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from rubrics.model import Dimension
 from rubrics.replies.doubts.stated_scales import DEPICTED
 from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
+from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
 _N_TAIL = 2000
@@ -55,6 +56,21 @@ _REGRETS = (
     "misspoke", "correct myself", "should have said", "meant", "i mean", "correction", "typo", " back", "mind", "thought", "reflection",
     "consider", " review", "too ", " look", " glance", " inspection", " view", " pass", " reading", " check", "looking ", "let's", "let’s",
     "lets", "thinking ", "better", "more accurately", "more precisely", "more exactly", "to be ", "let me ",
+)  # fmt: skip
+# Said behind the score of a part of it, or of the sum of several: what is held against it is in `is_withdrawn`.
+_SUMS = frozenset({"overall", "final", "result", "total", "verdict", "conclusion", "adjusted", "revised", "net", "summary", "sum", "line", "score"})  # fmt: skip
+_SUMMED = rf"(?:^|\n)[ \t*_#>-]*(?:so,? |hence,? |therefore,? )?(?:the |my )?((?:overall|final|end|net|total|adjusted|revised|corrected|updated)(?: {_SCORE}| result)?|results?|verdict|conclusion|sum|(?:in )?total|in sum|bottom line|summary)[*_`]{{0,3}}(?: ?[:=：-]| is| ?[→–—])[*_` ]{{1,5}}{_A}"
+_DEDUCTED = "penalty penalties deduct deducted deducting deduction deductions minus subtract subtracted subtracting reduce reduces reduced reducing lower lowered lowering cut dock docked docking knock knocked bring brought drop dropped dropping downgrade downgraded raise raised bump bumped mark marked off"
+_REDUCED = (
+    # Score: 5, which I reduce to three. 5, reduced to 3. A penalty brings it to 3. Deducting two, that gives 3.
+    rf"(?:[0-9][*_` ,;(—–-]{{0,4}}(?:but |and |then |is |was |now ){{0,2}}|\b(?:i|we)(?:'d| would| will|'ll| must| have to| had to| should)? (?:therefore |thus |then |hence |now )?|(?:^|[\n.!?;] ?)|\b(?:penalt(?:y|ies)|deductions?) (?:\w+ )?)"
+    rf"(?:reduc|lower|cut|dock|knock|bring|brought|bump|drop|rais|mark|downgrad)\w*(?: (?:it|this|that|down|back|up|further|me|(?:the|my) {_SCORE}|by [^.;\n]{{1,25}}?)){{0,3}} to {_A}"
+    rf"|\b(?:penalt(?:y|ies)|deduct\w*|minus|subtract\w*|points? off)\b[^.;!?\n]{{0,40}}?\b(?:result(?:ing|s)? in|(?:which|that|this) (?:gives|makes|leaves|yields|is)|gives|giving|making|yield(?:ing|s)|so|ends? (?:up )?(?:at|with)|comes? (?:down )?to|brings? (?:it|this|us) (?:down )?to|(?:final|total|net)(?: of)?)(?: (?:it|this|that|the {_SCORE})(?: is|'s)?)? {_A}"
+    rf"|\b(?:after|with|including|net of|applying|subtracting|less) (?:the |this |that |an? |my )?(?:\w+ )?(?:penalt(?:y|ies)|deductions?)\b[^.;\n0-9]{{0,30}}?{_A}"
+)
+_REDUCED_NEEDS = (
+    "reduc", "lower", "cut", "dock", "knock", "bring", "brought", "bump", "drop", "rais", "mark", "downgrad", "penalt", "deduct", "minus",
+    "subtract", "point off", "points off",
 )  # fmt: skip
 _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way in (
     # Correction: 3. Revised score: 3. (edit: 3)
@@ -107,6 +123,7 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
         r"\b(?:i|i['’]d|i['’]ll|we)(?: would| will|['’]d|['’]ll)? (?:now|rather|instead|actually|really) (?:\w+ )?"
         rf"(?:give|say|rate|score|assign|choose|settle|go|put)(?: \w+){{0,3}}? {_A}|\bi['’]d put it at {_A}",
     ),
+    (_DEDUCTED, _REDUCED_NEEDS, _REDUCED),
     # A 3 would be fairer. A 3 instead. 3 it is.
     (
         "fits suits works fairer better more appropriate apt fitting correct right final instead after is deserves",
@@ -137,12 +154,13 @@ _LABELLED = re.compile(
     r"[^\W\d][*_`)]{0,3} ?[:：=][ *_`]{0,4}\Z"
 )  # another label's number; those that mean the answer's are in _WAYS
 _LISTED = re.compile(r"\n[ \t*_#>-]*\Z")
+_TRAILING = re.compile(r"(?<![0-9.])\.{2,4}+(?=[0-9])")  # "...6"
 _REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
 
 
 def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:
     """Whether a number that is none of the scores, but on a scale, stands alone behind `start`, where the form ends."""
-    tail, dimensions = squeezed(text[start : start + _N_TAIL]), tuple(dimensions)
+    tail, dimensions = squeezed(_TRAILING.sub(" ", text[start : start + _N_TAIL])), tuple(dimensions)
     for found in _OF_SCALE.finditer(tail):
         is_mark = any(float(found[2]) == d.maximum and d.minimum <= float(found[1]) <= d.maximum for d in dimensions)
         if is_mark and float(found[1]) not in scores and not _is_of_other(tail, found.start()):
@@ -165,11 +183,11 @@ def _is_of_other(tail: str, start: int) -> bool:
     return any(one.search(tail, max(0, start - 20), start) for one in (DEPICTED, _COUNTING, _LABELLED))
 
 
-def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) -> bool:
+def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether words put another number in a score's place. `near`: the text around numbers behind the first score.
 
     `words` are the whole text's. A final or overall score is held against the overall one, where the rubric asks for it beside
-    others.
+    others; a line that sums up ("Overall: 5/10") against that or a lone one.
     """
     lower = near.lower()
     if not DIGITS.search(near) and not any(lower.endswith(_BEFORE_WORD, 0, word.start()) for word in _WORDS.finditer(lower)):
@@ -185,4 +203,11 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float]) 
             said = [number_of(next(filter(None, found.groups()))) for found in compiled(way, re.IGNORECASE).finditer(near)]
             if any(score != number for number in said for score in (whole if asked == _WHOLE else scores.values())):
                 return True
-    return False
+    return _is_summed_otherwise(near, words, whole if len(whole) == 1 else [], keys_by_label(dimensions))
+
+
+def _is_summed_otherwise(near: str, words: frozenset[str], whole: Iterable[float], labels: Collection[str]) -> bool:
+    """Whether a line that sums up says another number than the one of the whole. A dimension's own line is its answer."""
+    found = compiled(_SUMMED, re.IGNORECASE).finditer(near) if not words.isdisjoint(_SUMS) else ()
+    said = [number_of(next(filter(None, one.groups()[1:]))) for one in found if normal(one[1]) not in labels]
+    return any(score != number for number in said for score in whole)

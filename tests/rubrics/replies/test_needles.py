@@ -16,7 +16,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rubrics.replies.doubts import clues, disavowal, missing_ways, own_scales, stated_scales, taken_back, verdicts, words
+from rubrics.replies.doubts import (
+    clues,
+    disavowal,
+    missing_ways,
+    own_scales,
+    stated_scales,
+    taken_back,
+    verdicts,
+    withdrawals,
+    words,
+)
 from rubrics.replies.numbers import WHITE_SPACE, ZERO_WIDTH
 
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
@@ -118,7 +128,7 @@ def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from ((pattern.pattern, one_of) for one_of in needles)
     yield from ((way, needles) for _, needles, way in taken_back._WAYS)
     yield taken_back._INSTEAD.pattern, taken_back._INSTEAD_NEEDS
-    yield from ((way, needles) for needles, way in verdicts._WAYS)
+    yield from ((way, needles) for needles, way in (*verdicts._WAYS, *withdrawals._WAYS))
     yield stated_scales._OF_ANOTHER, (*stated_scales._OF_ANOTHER_NEEDS, *stated_scales._OF_TWO_NEEDS)
     yield from ((stated_scales._N_POINT.pattern, one_of) for one_of in stated_scales._N_POINT_NEEDS)
     yield own_scales._STEPS.pattern, own_scales._STEPS_NEED
