@@ -70,10 +70,9 @@ def _judged(judged: Judged, read: Mapping[str, Outcomes], cell: Array, asked: Ar
     found: list[list[_Figure]] = [
         [(measure, "", float(values[n]), int(totals[n])) for measure, values in counts.items()] for n in range(n_cells)
     ]
-    failed = pl.concat([
-        pl.DataFrame({"row": outcomes.failed_row, "reason": pl.Series(outcomes.reason, dtype=pl.String)})
-        for outcomes in read.values()
-    ]).unique()  # fmt: skip
+    schema = {"row": pl.Int32(), "reason": pl.String()}
+    failures = [pl.DataFrame({"row": one.failed_row, "reason": one.reason}, schema=schema) for one in read.values()]
+    failed = pl.concat([pl.DataFrame(schema=schema), *failures]).unique()
     counted = failed.with_columns(cell=pl.Series(cell[failed["row"].to_numpy()])).group_by("cell", "reason").len("n")
     for number, reason, n in counted.sort("cell", "reason").iter_rows():
         found[number].append((HealthMeasure.N_WITHOUT_SCORE, reason, float(n), int(totals[number])))

@@ -69,3 +69,10 @@ def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, 
     named = {table.name: frame for table, frame in tables.items()}
     assert [said(named, checkpoint=c)["n_requests", ""] for c in "12"] == [1, 1]
     assert named["benchmark_long"].filter(category="__micro__", estimand="prompts_like_these")["estimate"].to_list() == [3, 3]
+
+
+def test_where_nothing_applies_all_is_counted_and_nothing_failed(make_rubric, all_tables):
+    aside = ("not_applicable", None, None, 0.0, 10.0)
+    found = said(all_tables([{"prompt": p, "sample": p, "scores": {"q": aside}} for p in "abc"], make_rubric({None: ("q",)})))
+    assert (found["n_judgements", ""], found["n_replies", "answered"]) == (3, 3)
+    assert not [word for measure, word in found if measure == "n_without_score"]
