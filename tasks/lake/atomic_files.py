@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, StoreError, remedy
+from tasks.lake.own_places import open_lock, own_folder, remove_in
 from tasks.stopping import STOP, check_not_stopped
 
 if TYPE_CHECKING:
@@ -69,9 +70,12 @@ def locked(lake_root: Path, name: str) -> Iterator[None]:
     """One process at a time in the block of this name; the lock dies with its holder. Raises StoppedError, StoreError."""
     path = lake_root / "locks" / f"{name}.lock"
     with store_error(f"locking {path}"):
-        make_folder(path.parent)
-        file = path.open("w")
-    with file:
+        try:
+            descriptor = open_lock(lake_root, path)
+        except FileNotFoundError:
+            make_folder(path.parent)
+            descriptor = open_lock(lake_root, path)
+    with os.fdopen(descriptor, "rb") as file:
         while True:  # not in the kernel, where a signal would not end the wait once Polars is loaded
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,24 +139,27 @@ def sha256_without_pictures(path: Path) -> str:
     return digest.hexdigest()
 
 
-def sweep(staging: Path) -> None:
+def sweep(lake_root: Path) -> None:
     """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder.
 
-    By the file system's own clock: to a machine whose clock is days ahead, what its neighbours write is old.
+    By the file system's own clock: to a machine whose clock is days ahead, what its neighbours write is old. Raises
+    CorruptLakeError where staging is a link: nothing is taken away through one.
     """
-    oldest_s = _file_clock_s(staging) - LEFTOVER_AGE_S
-    for path in staging.glob("*"):
-        with suppress(OSError):  # another run may sweep too
-            if path.stat().st_mtime < oldest_s:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+    staging = lake_root / "staging"
+    with suppress(OSError):  # read-only, full: whoever writes next says so
+        make_folder(staging)
+        with own_folder(lake_root, staging) as folder:
+            oldest_s = _file_clock_s(staging) - LEFTOVER_AGE_S
+            for entry in list(os.scandir(folder)):
+                with suppress(OSError):  # another run may sweep too
+                    if entry.stat(follow_symlinks=False).st_mtime < oldest_s:
+                        remove_in(folder, entry.name)
 
 
 def _file_clock_s(folder: Path) -> float:
     """What time it is where the folder is kept."""
-    with suppress(OSError):
-        make_folder(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
-            return os.fstat(file.fileno()).st_mtime
+    with suppress(OSError), tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
+        return os.fstat(file.fileno()).st_mtime
     return time.time()
 
 

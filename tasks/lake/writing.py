@@ -30,7 +30,7 @@ from tasks.lake.reading import Lake
 
 def stage(lake: Lake, table: Table) -> "Staging":
     """A new place to write a partition's parts, before its key is known."""
-    sweep(lake.root / "staging")
+    sweep(lake.root)
     return Staging(lake, table, f"{table.name}-{uuid.uuid4().hex}")
 
 
