@@ -1,7 +1,8 @@
 """Taking away what rules.py lets go, in an order in which a kill leaves nothing that is named and not there."""
 
 import fcntl
-import shutil
+import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,11 +11,12 @@ from pathlib import Path
 from flows.clearing.bucket import end_killed, seen, take_away
 from flows.clearing.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
 from flows.clearing.rules import Rule, Weighed, weighed
-from schemas.errors import StoreError
+from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.stored import REPLIES
-from tasks.lake.atomic_files import fsync_folder, store_error
+from tasks.lake.atomic_files import make_folder, store_error
 from tasks.lake.identity import lake_id
 from tasks.lake.object_store.cache_folder import forget_cleared, push
+from tasks.lake.own_places import open_lock, own_folder, remove_in
 from tasks.lake.reading import Lake
 from tasks.ledger.mutex import clearing
 from tasks.ledger.open_ledgers import opened
@@ -63,10 +65,10 @@ def _take_out_of_folder(lake: Lake, going: list[Item]) -> None:
     with store_error(f"clearing {lake.place}"), _trash(lake.root) as trash:
         published = [item for item in going if item.kind in (PUBLICATION, PART)]
         with _not_pinned(lake, going):
-            _take_all_away(published, trash)
+            _take_all_away(published, lake.root, trash)
         if going:  # of a clearing that was killed here, the next one finds no publication to take away
             _list_anew(lake.root)
-        _take_all_away([item for item in going if item not in published], trash)
+        _take_all_away([item for item in going if item not in published], lake.root, trash)
 
 
 @contextmanager
@@ -91,37 +93,45 @@ def _list_anew(root: Path) -> None:
     push(root, write_index(root))
 
 
-def _take_all_away(items: list[Item], trash: Path) -> None:
+def _take_all_away(items: list[Item], root: Path, trash: int) -> None:
     for item in items:
         check_not_stopped()
-        _take_away(item, trash)
+        for path in item.paths:
+            with own_folder(root, path.parent) as folder:
+                _take_away(item.kind, path, (folder, trash), root)
 
 
-def _take_away(item: Item, trash: Path) -> None:
-    for path in item.paths:
-        if item.kind == LOCK and not _is_free(path):
-            continue
-        if path.is_dir():
-            path.rename(trash / uuid.uuid4().hex)
+def _take_away(kind: str, path: Path, folders: tuple[int, int], root: Path) -> None:
+    """One path of an item out of the first of the folders; what is a folder itself goes to the second."""
+    folder, trash = folders
+    if kind == LOCK and not _is_free(root, path):
+        return
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.rename(path.name, uuid.uuid4().hex, src_dir_fd=folder, dst_dir_fd=trash)
         else:
-            path.unlink(missing_ok=True)
-        if item.kind not in (LOCK, NOTE):
-            fsync_folder(path.parent)
+            os.unlink(path.name, dir_fd=folder)
+    if kind not in (LOCK, NOTE):
+        os.fsync(folder)
 
 
-def _is_free(lock: Path) -> bool:
-    with suppress(OSError), lock.open("r") as file:
+def _is_free(root: Path, lock: Path) -> bool:
+    with suppress(OSError, CorruptLakeError), os.fdopen(open_lock(root, lock), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
 
 
 @contextmanager
-def _trash(root: Path) -> Iterator[Path]:
+def _trash(root: Path) -> Iterator[int]:
     """Where what goes is put by a rename; emptied at the end. What a killed clearing leaves there goes with the next."""
-    folder = root / "staging" / f"{TRASH}{uuid.uuid4().hex}"
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    name = f"{TRASH}{uuid.uuid4().hex}"
+    make_folder(root / "staging")
+    with own_folder(root, root / "staging") as staging:
+        os.mkdir(name, dir_fd=staging)
+        try:
+            with own_folder(root, root / "staging" / name) as trash:
+                yield trash
+        finally:
+            with suppress(OSError):
+                remove_in(staging, name)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
 from tasks.lake.atomic_files import LEFTOVER_AGE_S
+from tasks.lake.own_places import linked_at
 from tasks.lake.reading import Lake
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.pins import pins
@@ -59,15 +61,35 @@ class Rule:
 
 def weighed(lake: Lake, rule: Rule) -> list[Weighed]:
     """Every item of the lake with why it stays. Raises CorruptLakeError where a pointer, note or manifest cannot be read."""
-    items = inventory(lake)
+    items, linked = inventory(lake), _Linked(lake.root)
     named = _named(lake.root, {item.benchmark for item in items if item.kind == PUBLICATION})
-    said = {item.name: _why_published(item, named, rule) for item in items if item.kind == PUBLICATION}
+    said = {item.name: _why_published(item, named, rule) or linked.why(item) for item in items if item.kind == PUBLICATION}
     kept = {name: why for name, why in said.items() if why is not None}
     wanted = _wanted(lake, [item for item in items if item.name in kept and item.kind == PUBLICATION], kept, rule)
     found = [Weighed(item, _why(item, kept, wanted, rule)) for item in items if item.kind not in (NOTE, SOURCE, *_CHECKED)]
-    checked = _weighed_checks([item for item in items if item.kind in _CHECKED], kept, rule)
-    there = {(one.item.kind, one.item.name) for one in [*found, *checked] if one.why is not None}
-    return [*found, *checked, *(_weighed_note(item, there) for item in items if item.kind in (NOTE, SOURCE))]
+    found = linked.spared([*found, *_weighed_checks([item for item in items if item.kind in _CHECKED], kept, rule)])
+    there = {(one.item.kind, one.item.name) for one in found if one.why is not None}
+    return [*found, *linked.spared([_weighed_note(item, there) for item in items if item.kind in (NOTE, SOURCE)])]
+
+
+class _Linked:
+    """What a link within the lake leads to, or is: nothing is taken away there."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._at = lru_cache(None)(lambda folder: linked_at(root, folder))  # each folder holds many items
+
+    def why(self, item: Item) -> str | None:
+        """Why the item stays, if any of it is behind a link."""
+        for path in item.paths:
+            link = self._at(path.parent) or (path if path.is_symlink() else None)
+            if link is not None:
+                return f"{link.relative_to(self._root)} is a link: nothing is taken away behind it"
+        return None
+
+    def spared(self, found: list[Weighed]) -> list[Weighed]:
+        """The same, what is behind a link staying."""
+        return [Weighed(one.item, one.why or self.why(one.item)) for one in found]
 
 
 def _named(root: Path, benchmarks: set[str]) -> Mapping[str, str]:

@@ -20,7 +20,8 @@ from tasks.aggregate.drift.series import night_series
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
-from tasks.lake.reading import Lake, read_files
+from tasks.lake.reading import Lake
+from tasks.lake.small_files import read_files
 from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs

@@ -26,7 +26,7 @@ from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.pictures import StoredDataset
-from tasks.lake.reading import read_files
+from tasks.lake.small_files import read_files
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, is_dead, this_process

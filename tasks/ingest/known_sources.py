@@ -26,6 +26,7 @@ from tasks.ingest.parts import ShardResult
 from tasks.ingest.readers import left_out, read
 from tasks.ingest.sources import ResolvedSource
 from tasks.lake.atomic_files import store_error, write_bytes
+from tasks.lake.own_places import own_folder, remove_in
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 
@@ -204,7 +205,8 @@ def forget(lake: Lake) -> None:
     """Let every source be read anew."""
     with store_error(f"forgetting what {lake.place} knows of the sources"):
         for path in (lake.root / FOLDER).glob("*.json.z"):
-            path.unlink(missing_ok=True)
+            with own_folder(lake.root, path.parent) as folder:
+                remove_in(folder, path.name)
 
 
 @dataclass(slots=True)

@@ -8,8 +8,7 @@ A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its workin
 they are fetched as they are asked for (object_store/).
 """
 
-import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, pu
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_parts, sweep_bucket
 from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, opened
+from tasks.lake.own_places import remove
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -200,7 +200,7 @@ class Lake:
         with store_error(f"writing {marker}"), locked(self.root, f"{table.name}-{key}"):
             if marker.is_file():
                 return
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(self.root, folder)
             folder.mkdir(parents=True)
             for entry in entries_of(marker, content) if staged else ():
                 own = staged / entry["name"]
@@ -228,16 +228,3 @@ def open_lake(place: str, folder: Path | None = None) -> Lake:
             "name a folder without them"
         )
     return Lake(root)
-
-
-def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
-    """The rows of many small files of a table, in order: read at once, three times as quick as one after the other.
-
-    Each is opened once, so that one that is replaced meanwhile is the old or the new: Polars opens a path twice.
-    """
-    empty = table.empty()
-    if not paths:
-        return empty
-    contents = [path.read_bytes() for path in paths]
-    options: dict[str, Any] = {"missing_columns": "insert", "extra_columns": "ignore", "hive_partitioning": False}
-    return pl.scan_parquet(contents, schema=empty.schema, **options).collect()

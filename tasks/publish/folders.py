@@ -1,7 +1,6 @@
 """What every published folder has in common: names, manifest, taking its place at once. What stands in one is elsewhere."""
 
 import json
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -11,6 +10,7 @@ from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.table import SCHEMA_VERSION
 from tasks.lake.atomic_files import fsync_folder, make_folder, sha256_of_file
 from tasks.lake.object_store.cache_folder import fresh, seal, working_root
+from tasks.lake.own_places import remove
 
 LAYOUT = "v1"
 MANIFEST, PROVENANCE = "manifest.json", "provenance.json"
@@ -79,7 +79,7 @@ def take_place(staged: Path, folder: Path, beside: Iterable[Path] = ()) -> bool:
         files = [*((path, path) for path in beside), *((folder / path.name, path) for path in own)]
         if not seal(root, files, (folder / MANIFEST, staged / MANIFEST)):
             return False
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(root, folder)
     return _renamed(staged, folder)
 
 

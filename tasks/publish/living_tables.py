@@ -18,6 +18,7 @@ from schemas.errors import CorruptLakeError
 from schemas.tables.table import SCHEMA_VERSION, Table, conform
 from tasks.lake.atomic_files import scratch, sha256_of_file, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, fresh, push
+from tasks.lake.own_places import remove
 from tasks.publish.folders import LAYOUT, as_json
 
 KEPT_S: Final = 86_400.0
@@ -67,7 +68,7 @@ def _drop_old_versions(lake_root: Path, newest: Path) -> None:
     for path in newest.parent.glob("*.parquet"):
         with suppress(OSError):
             if path != newest and path.stat().st_mtime < oldest_s:
-                path.unlink()
+                remove(lake_root, path)
     bucket = bucket_behind(lake_root)
     if bucket:
         there = bucket.below(newest.parent.relative_to(lake_root).as_posix())

@@ -23,7 +23,8 @@ from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import place_folder, scratch, sha256_of_file, store_error, write_bytes, write_parquet
 from tasks.lake.markers import part_name
 from tasks.lake.object_store.cache_folder import push
-from tasks.lake.reading import Lake, read_files
+from tasks.lake.reading import Lake
+from tasks.lake.small_files import read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
 from tasks.stopping import check_not_stopped
 

@@ -3,7 +3,6 @@
 import difflib
 import json
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STAN
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
+from tasks.lake.own_places import remove
 from tasks.lake.reading import Lake
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
@@ -63,7 +63,7 @@ def look_again(lake_root: Path, *folders: str) -> None:
         ids = [one for one in ids if len(one) == DIGEST_LENGTH]
         for path in (lake_root / home / name).glob("*/"):
             if len(path.name) == DIGEST_LENGTH and path.name not in ids:
-                shutil.rmtree(path, ignore_errors=True)
+                remove(lake_root, path)
         each(bring, [lake_root / home / name / one / MANIFEST for one in ids])
         for pointer in (POINTER, GOOD_POINTER):
             if not any(refresh(lake_root, bucket, one) for one in files if one.path.endswith(f"/{pointer}")):

@@ -155,3 +155,16 @@ def test_a_version_that_is_not_what_was_written_is_named(root: Path, is_pointer:
         path.write_bytes(content)
     with pytest.raises(CorruptLakeError, match=r"drift\.json"):
         living_table(root, DRIFT, "nightly")
+
+
+def test_no_older_file_goes_through_a_link(tmp_path: Path) -> None:
+    lake, others = tmp_path / "lake", tmp_path / "others"
+    home = lake / "publish" / "v1" / "nightly"
+    home.mkdir(parents=True)
+    others.mkdir()
+    (others / "thesis.parquet").write_text("another's")
+    os.utime(others / "thesis.parquet", (0, 0))
+    (home / DRIFT.name).symlink_to(others)
+    write_living_table(lake, DRIFT, "nightly", version(1))
+    assert living_table(lake, DRIFT, "nightly") is not None
+    assert (others / "thesis.parquet").read_text() == "another's"

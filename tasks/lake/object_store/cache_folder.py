@@ -7,7 +7,6 @@ compared with the store's listing first. The folder may be deleted at any time. 
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from schemas.errors import CorruptLakeError, InputError, StoreError
 from tasks.lake.atomic_files import locked, sha256_of_file, write_bytes
 from tasks.lake.object_store.client import Bucket, Stored, each
 from tasks.lake.object_store.settings import endpoint, split_url
+from tasks.lake.own_places import remove
 
 CLEARED = "cleared.json"
 """Written by every clearing of a bucket's lake (flows/clearing/bucket.py)."""
@@ -102,7 +102,7 @@ def pull(root: Path, folder: str) -> None:
     each(lambda one: refresh(root, bucket, one), there)
     for path in (root / folder).rglob("*"):
         if path not in known and path.is_file():
-            path.unlink(missing_ok=True)
+            remove(root, path)
 
 
 def refresh(root: Path, bucket: Bucket, one: Stored) -> Path:
@@ -134,7 +134,7 @@ def forget_cleared(root: Path) -> None:
             if one is None or not _is_same(marker, one):
                 marker.unlink(missing_ok=True)
                 for folder in root.glob(f"{marker.parent.name}/*={marker.stem}"):
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove(root, folder)
         write_bytes(note[0], own, root / "staging")
 
 

@@ -22,7 +22,8 @@ from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
-from tasks.lake.reading import read_files, with_later_columns
+from tasks.lake.reading import with_later_columns
+from tasks.lake.small_files import read_files
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table

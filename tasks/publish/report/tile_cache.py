@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import StoreError
 from tasks.lake.atomic_files import IMAGE_ROWS_PER_GROUP, place, scratch, sha256_of_footer, write_tables
+from tasks.lake.own_places import remove
 
 FOLDER = "tiles"
 
@@ -62,7 +63,7 @@ class TileCache:
             write_tables(self._tables(tiles), _SCHEMA, made, folder)
             place(made, self._folder / f"{self._prefix}{sha256_of_footer(made)}.parquet")
             for path in self._files()[_N_FILES:]:
-                path.unlink(missing_ok=True)
+                remove(self.lake_root, path)
 
     @property
     def _folder(self) -> Path:

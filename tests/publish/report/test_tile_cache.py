@@ -189,3 +189,13 @@ def test_a_tile_has_the_shape_of_its_picture_and_fits(size: tuple[int, int], mod
         assert found.mode == "RGB"
         scale = min(1, TILE_PX / max(size))
         assert all(abs(side - max(1, whole * scale)) <= 1 for side, whole in zip(found.size, size, strict=True))
+
+
+def test_no_file_is_taken_away_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "others").mkdir()
+    for number in range(_N_FILES + 3):
+        (tmp_path / "others" / f"{number}.parquet").write_text("another's")
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / FOLDER).symlink_to(tmp_path / "others")
+    TileCache(tmp_path / "lake", RECIPE).keep([("a" * 64, tile("red"))])
+    assert len([path for path in files(tmp_path / "lake") if path.read_bytes() == b"another's"]) == _N_FILES + 3

@@ -1,0 +1,37 @@
+"""Small files of a lake, each read whole at once, so that one that is replaced meanwhile is the old or the new."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schemas.errors import CorruptLakeError
+from schemas.tables.table import Table
+
+
+def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
+    """The rows of many small files of a table, in order: read at once, three times as quick as one after the other.
+
+    Each is opened once: Polars opens a path twice. Raises CorruptLakeError.
+    """
+    empty = table.empty()
+    if not paths:
+        return empty
+    contents = [path.read_bytes() for path in paths]
+    options: dict[str, Any] = {"missing_columns": "insert", "extra_columns": "ignore", "hive_partitioning": False}
+    try:
+        return pl.scan_parquet(contents, schema=empty.schema, **options).collect()
+    except pl.exceptions.PolarsError as error:
+        broken = next((path for path, content in zip(paths, contents, strict=True) if not _is_parquet(content)), paths[0].parent)
+        raise CorruptLakeError(
+            f"{broken} is no table {table.name} that Salon wrote ({str(error)[:200]}); restore it, or move it out of the lake"
+        ) from error
+
+
+def _is_parquet(content: bytes) -> bool:
+    try:
+        return bool(pl.read_parquet_schema(BytesIO(content)))
+    except pl.exceptions.PolarsError:
+        return False
