@@ -13,7 +13,7 @@ import typer
 from flows.commands.app import usable
 from flows.observability.terminal import Console, result_console
 from flows.run.programs import LocalServer, Program, answers, free_port, tied_to_us
-from flows.serving import local_postgres
+from flows.serving import local_login, local_postgres
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.stopping import hung_up
 
@@ -89,17 +89,16 @@ def serve(
         (folder / ".gitignore").write_text("*\n")
     _heed_signals()
     with LocalServer(folder) as local:
-        url = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)
-        os.environ["PREFECT_API_URL"] = f"{url}/api"  # for the worker and its runs
+        login = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)
         file = _demo(local)
-        deployments = _deploy(file, f"{url}/api")
+        deployments = _deploy(file, login)
         local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, grace_s=WORKER_GRACE_S)
         nightly = next(name for name in deployments if name.endswith("-nightly"))
-        console.print(f"\nThe UI: {url}", markup=False)
+        console.print(f"\nThe UI: {login.url}; the password that it asks for is the line in {login.file}", markup=False)
         console.print(f"Deployed: {', '.join(deployments)}, of {file}", markup=False)
         console.print("Run the demo's nightly, in another terminal:", markup=False)
         prefect = Path(sys.executable).parent / "prefect"
-        console.print(f"  PREFECT_API_URL={url}/api {prefect} deployment run '{nightly}' --watch", markup=False)
+        console.print(f"  PREFECT_HOME={login.home} {prefect} deployment run '{nightly}' --watch", markup=False)
         console.print("Ctrl-C ends all of it.", markup=False)
         try:
             ended = local.wait()
@@ -168,18 +167,19 @@ def _database(local: LocalServer, console: Console, *, is_sqlite: bool) -> str |
     return postgres.url
 
 
-def _start_prefect(local: LocalServer, port: int, database: str | None, console: Console) -> str:
+def _start_prefect(local: LocalServer, port: int, database: str | None, console: Console) -> local_login.Login:
     port = free_port(port)
     url = f"http://127.0.0.1:{port}"
-    os.environ["PREFECT_HOME"] = str(local.folder / "prefect")  # of all that is started here: nothing in the home folder changes
+    login = local_login.prepare(local.folder, url)
+    os.environ.update(login.client())  # of all that is started from here on: nothing in the home folder changes
     pages = str(local.folder / "ui")  # by default the server writes them into the installed package
-    environment = {"PREFECT_SERVER_UI_API_URL": f"{url}/api", "PREFECT_SERVER_UI_STATIC_DIRECTORY": pages}
+    environment = {"PREFECT_SERVER_UI_API_URL": f"{url}/api", "PREFECT_SERVER_UI_STATIC_DIRECTORY": pages, **login.server()}
     if database is not None:
         environment["PREFECT_API_DATABASE_CONNECTION_URL"] = database
     console.print("Starting the Prefect server ...", markup=False)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     local.start("prefect", command, lambda: answers(f"{url}/api/health"), environment=environment)
-    return url
+    return login
 
 
 def _demo(local: LocalServer) -> Path:
@@ -199,12 +199,13 @@ def _demo(local: LocalServer) -> Path:
     return folder / "benchmark.toml"
 
 
-def _deploy(file: Path, api_url: str) -> list[str]:
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+def _deploy(file: Path, login: local_login.Login) -> list[str]:
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     from flows.serving import deploying
 
-    with temporary_settings({PREFECT_API_URL: api_url}):  # whatever server the user's own profile names
+    ours = {PREFECT_API_URL: f"{login.url}/api", PREFECT_API_AUTH_STRING: login.words}
+    with temporary_settings(ours):  # whatever server the user's own profile names
         return deploying.deploy(file, deploying.DeployOptions(DEFAULT_POOL, is_taking_over=True)).deployments  # serve/ was moved
 
 

@@ -194,6 +194,21 @@ def test_a_server_set_up_as_written_sends_no_telemetry() -> None:
         assert {"DO_NOT_TRACK=1", "PREFECT_SERVER_ANALYTICS_ENABLED=false"} <= set(said.split())
 
 
+def test_a_server_set_up_as_written_asks_who_is_there_and_answers_its_own_pages_alone() -> None:
+    """Loopback is no wall: a browser takes any page's request there."""
+    page = (ROOT / "docs" / "operations.md").read_text()
+    (block,) = re.findall(r"```\n((?:(?!```).)*prefect server start --host.*?)```", page, re.DOTALL)
+    assert {"PREFECT_SERVER_API_AUTH_STRING", "PREFECT_SERVER_CORS_ALLOWED_ORIGINS"} <= set(re.findall(r"\w+(?==)", block))
+    head = (INFRA / "compose.yaml").read_text().partition("services:")[0]
+    assert {"PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING"} <= set(re.findall(r"PREFECT\w+(?= = )", head))
+    for name in ("prefect", "worker"):
+        service = COMPOSE["services"][name]
+        assert "prefect_login" in service["secrets"]
+        assert service["environment"]["PREFECT_PROFILES_PATH"] == "/run/secrets/prefect_login"
+        assert f"[profiles.{service['environment']['PREFECT_PROFILE']}]" in head
+    assert "*" not in COMPOSE["services"]["prefect"]["environment"]["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"]
+
+
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_takes_the_folder_as_it_stands() -> None:
     done = subprocess.run(["kubectl", "kustomize", INFRA / "kubernetes"], capture_output=True, text=True, check=True)
