@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubrics.model import Dimension
+from rubrics.replies.weighing.pauses import begins_at, is_paused, says_it_saw_nothing
 from schemas.statuses.rows import ParseReason
 
 Value = Decimal | ParseReason
@@ -28,7 +29,7 @@ _STOPS = r"[.,;:!。，；：！]"
 _BETWEEN = re.compile(r"[\w%°]|[.,:'’-]\w|/[0-9]")
 _OPENED = re.compile(r"\\(?:boxed|text|fbox)\{([^{}]{0,80}+)\}")
 _HEDGE = re.compile(r"[\s*_]{0,4}+(?:\?|ish\b)|\s*+[(\[]?\s*+(?:or|maybe|perhaps)\b", re.IGNORECASE)
-# "No idea" answers nothing. "No picnic bench" does.
+# "No idea" answers nothing.
 _NO_ANSWER = re.compile(
     r"\s++(?:clear\s++|real\s++|good\s++|definite\s++)?+(?:idea|answer|clue|comment|opinion|way|response|judge?ment)\b",
     re.IGNORECASE,
@@ -36,6 +37,8 @@ _NO_ANSWER = re.compile(
 _TURN = r"(?:actually|correction|rather|wait|instead|revised|on (?:reflection|second thoughts?)|i mean)[\s,:]{1,3}+"
 _CLOSED_LETTER = re.compile(r"[*_`\"'”’]{0,4}+[ \t]{0,4}+(?:[.,;:!)\]}）】>(–—-]|\n)")
 _WORDS_OF_A_LETTER = frozenset("aeiouy")  # "B because" begins no phrase
+_NAMED_BEFORE = re.compile(r"\w")
+_NAMES = re.compile(r"[*_`\"'”’]{0,4}+[ \t]?([:：](?=\s*+\w)|[)\]]|[–—-](?=\s))")
 _LETTER = re.compile(r"\w")
 _LETTERS = re.compile(r"[^\W\d_]")
 
@@ -53,6 +56,7 @@ class _Patterns(NamedTuple):
     later: tuple[re.Pattern[str], ...]  # another where an answer would stand
     alone: re.Pattern[str]  # a line that is an answer and nothing else
     labelled: re.Pattern[str]  # a label, and what parts it from its answer
+    named: re.Pattern[str]  # an answer that names what is spoken of: "B: sharp"
     marked: re.Pattern[str] | None  # answers that are marks, such as [[A]], wherever they stand
 
 
@@ -98,27 +102,58 @@ def _leading(text: str, start: int, end: int, dimension: Dimension) -> Placed:
     patterns = _patterns(dimension)
     first = patterns.first.match(part)
     if first is None:
+        first = next((found for at in begins_at(part)[1:] if (found := patterns.first.match(part, at))), None)
+    if first is None:
         return Placed(ParseReason.WRONG_TYPE, (start, end))
     value, rest = _value(first[1], dimension), part[first.end(1) :]
     if rest:
-        value = _weighed(first[1], value, rest, dimension)
+        is_lead = start == 0 and not _NAMED_BEFORE.search(part, 0, first.start(1))
+        value = _weighed(first[1], value, rest, dimension, is_lead=is_lead)
     return Placed(value, (start + first.start(1), start + first.end(1)))
 
 
-def _weighed(word: str, value: Value, rest: str, dimension: Dimension) -> Value:
-    if _BETWEEN.match(rest):
-        return ParseReason.WRONG_TYPE
+def _weighed(word: str, value: Value, rest: str, dimension: Dimension, *, is_lead: bool) -> Value:
+    """The value, or what stands behind its word makes of it."""
     behind = _ENDED.sub("", rest, count=1)
+    if _BETWEEN.match(rest) or (is_lead and _is_label(word, value, rest, dimension)):
+        return ParseReason.WRONG_TYPE
     if _HEDGE.match(rest) or _HEDGE.match(behind):
         return ParseReason.AMBIGUOUS
     if _is_article(word, rest) or _NO_ANSWER.match(rest):
         return ParseReason.WRONG_TYPE
     if any(_value(other, dimension) != value for other in _others(rest, _patterns(dimension))):
         return ParseReason.AMBIGUOUS
+    return _beside(word, value, rest, dimension) or value
+
+
+def _beside(word: str, value: Value, rest: str, dimension: Dimension) -> ParseReason | None:
+    """Why an answer is none though no other stands behind it."""
     below = rest.partition("\n")[2]
-    if _LETTER.search(below) and not _LETTERS.search(below):
-        return ParseReason.MALFORMED  # digits alone on further lines are no reason
-    return value
+    if not is_paused(word, rest):
+        return ParseReason.WRONG_TYPE
+    if says_it_saw_nothing(rest):
+        return ParseReason.MISSING_INPUT
+    if value is not ParseReason.NOT_APPLICABLE and _says_not_applicable(rest, dimension):
+        return ParseReason.AMBIGUOUS
+    # digits alone on further lines are no reason
+    return ParseReason.MALFORMED if _LETTER.search(below) and not _LETTERS.search(below) else None
+
+
+def _is_label(word: str, value: Value, rest: str, dimension: Dimension) -> bool:
+    """Whether a reply's first word names what is then spoken of: "A: blurry, B: sharp", "Good: the light. Bad: the hands"."""
+    named = _NAMES.match(rest)
+    if named is None:
+        return False
+    if len(word) == 1 and named[1] in ":：":
+        return True
+    others = _some(_patterns(dimension).named.finditer(rest))
+    return any(_value(other[1], dimension) != value for other in others)
+
+
+def _says_not_applicable(rest: str, dimension: Dimension) -> bool:
+    """Whether a declared word that can be no other (N/A) stands beside the answer."""
+    words = [word for word in dimension.not_applicable if not word.isalpha() and " " not in word]
+    return any(re.search(rf"(?<![\w/]){re.escape(word)}(?![\w/])", rest, re.IGNORECASE) for word in words)
 
 
 def goes_on(word: str, rest: str) -> bool:
@@ -134,7 +169,7 @@ def _is_article(word: str, rest: str) -> bool:
 def _others(rest: str, patterns: _Patterns) -> Iterator[str]:
     yield from (found[1] for pattern in patterns.at_once if (found := pattern.match(rest)))
     for pattern in patterns.later:
-        yield from (found[1] for found in _some(pattern.finditer(rest)))
+        yield from (found[1] for found in _some(pattern.finditer(rest)) if is_paused(found[1], rest[found.end(1) :]))
 
 
 def _is_answer(value: Value) -> bool:
@@ -195,5 +230,6 @@ def _patterns(dimension: Dimension) -> _Patterns:
         re.compile(
             rf"(?<!\w){label}(?!\w){_BOLD}(?:\s?\((?i:{listed}|[\s/,|or]){{1,20}}+\))?+(?:\s*+[:：=]|\s++is\b|\s*+[-–—]\s)"
         ),
+        re.compile(rf"(?<!\w)[(\[*_]{{0,3}}+{said}[*_]{{0,2}}+(?:[)\]:：]|\s[-–—]\s)"),
         re.compile("|".join(map(re.escape, marks))) if marks and len(marks) == len(words) else None,
     )

@@ -62,6 +62,8 @@ _MISSING_WAYS = (
     rf"(?:forgot|forgotten|neglected|failed) to {_GIVE} {_WHICH}{_THING}",
     rf"(?:without|waiting for|lack(?:ing)?|missing) {_WHICH}{_THING}",
     rf"{_THING}(?: \w+){{0,2}} (?:is|are|was|were|appears?(?: to be)?|seems?(?: to be)?) (?:missing|empty|blank|null|absent)",
+    r"(?:\A|[:.!?] ?)no (?:images?|pictures?|photos?|photographs?|inputs?|attachments?)(?: (?:here|found|data))?(?:[.,;!)]|\Z| [a-z]\w{0,8}:)",
+    r"\Ano access to (?:the |any )?(?:images?|pictures?|photos?|attachments?)\b",
 )
 _MISSING = re.compile("|".join(_MISSING_WAYS))
 

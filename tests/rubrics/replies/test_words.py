@@ -59,7 +59,7 @@ def written(tmp_path: Path) -> Callable[..., Path]:
         (YES_NO, " No!\n", 0),
         (YES_NO, "**YES.**", 1),
         (YES_NO, '"no"', 0),
-        (YES_NO, "no picnic bench", 0),
+        (YES_NO, "no picnic bench", "not_found"),
         (YES_NO, "Yes - it is on the left, no doubt about it.", 1),
         (YES_NO, "The answer is yes.", 1),
         (YES_NO, "The sky is dark.\n\nAnswer: no", 0),
