@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from rubrics.model import Dimension
+from rubrics.replies.doubts.flags import Flag, flag
 from rubrics.replies.json_objects import PlacedObject, decoded, objects_in
 from rubrics.replies.json_values import (
     AMENDED,
@@ -21,6 +22,7 @@ from rubrics.replies.json_values import (
     note_of,
     own_numbers,
     rival_keys,
+    rivals_by_name,
     says,
 )
 from rubrics.replies.labels import key_patterns, keys_by_label, normal
@@ -55,6 +57,7 @@ class _Collected:
     rivals: list[tuple[str, Said]] = field(default_factory=list)
     words: dict[str, Any] = field(default_factory=dict)  # under a dimension's key, in an object of texts
     notes: dict[str, str] = field(default_factory=dict)
+    flags: list[Flag] = field(default_factory=list)
 
 
 def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
@@ -67,7 +70,8 @@ def read_json(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> 
         return Found(reason=reason)
     found = _collected(objects, dimensions)
     values = {key: [value for value, _ in said] for key, said in found.says.items()}
-    return Found(values, {key: note for key, note in found.notes.items() if note}, between=_between(objects, len(text)))
+    notes = {key: note for key, note in found.notes.items() if note}
+    return Found(values, notes, between=_between(objects, len(text)), flags=found.flags)
 
 
 def places_in_json(text: str, dimensions: tuple[Dimension, ...], scores: Mapping[str, float]) -> Mapping[str, tuple[int, int]]:
@@ -112,9 +116,13 @@ def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) 
         if said:
             _collect_said(holder, said, standing, dimensions, found)
         if standing is not Standing.ASIDE and len(named) > len(said):
-            for name, value in named:
-                if name in rivals and name not in labels:
-                    found.rivals += [(dimension.key, one) for dimension in rivals[name] for one in own_numbers(value, dimension)]
+            for (key, value), (name, _) in zip(holder, named, strict=True):
+                if name in labels:
+                    continue
+                for dimension in rivals.get(name) or rivals_by_name(name, dimensions):
+                    found.rivals += [(dimension.key, one) for one in own_numbers(value, dimension)]
+                if said_so := flag(key, value):
+                    found.flags.append(said_so)
 
 
 def _collect_said(
@@ -130,6 +138,8 @@ def _collect_said(
                 found.words.setdefault(dimension.key, value)
                 continue
             values, note = says(name, value, dimension, dimensions)
+            if isinstance(value, Pairs):
+                found.flags += [one for key, inner in value if normal(key) != SCORE and (one := flag(key, inner))]
             if scales and any(is_other_scale(scale, dimension) for scale in scales):
                 values = [(ParseReason.SCALE_MISMATCH, None)]
             if standing is Standing.RIVAL:

@@ -29,6 +29,7 @@ SCALE_KEYS = frozenset(
 )  # fmt: skip
 _OTHER_NAMES = frozenset({"rating", "value"})
 _N_LIST_MAX = 120
+_N_NAME_MAX = 60
 _WORDS = re.compile(r"[^\W\d_]+")
 
 
@@ -44,10 +45,34 @@ def rival_keys(dimensions: tuple[Dimension, ...]) -> Mapping[str, tuple[Dimensio
                 {word + bare, bare + word} if bare and word not in {"overall", "total"} else set()
             )
             found |= dict.fromkeys(keys - labels.keys(), named)
+        if label == "overall":  # "final" beside it means the same whole
+            found |= dict.fromkeys({"final"} - labels.keys(), named)
     for word in AMENDED:
         if word not in labels and (len(dimensions) == 1 or word not in _WHOLE):
             found.setdefault(word, dimensions)
     return found
+
+
+_AMENDING = rf"(?:{'|'.join((*AMENDED, 'net', 'definitive', 'reconsidered', 'ultimate', 'recalculated', 'reviewed'))})"
+_WHOLE_NOUN = (
+    r"(?:score|rating|grade|mark|verdict|answer|value|evaluation|assessment|result|points?|decision|judge?ment|choice|winner"
+    r"|preference|vote)"
+)
+_ANOTHER_OF_THE_WHOLE = re.compile(
+    rf"(?:the|my)?(?:{_AMENDING}{{1,2}}{_WHOLE_NOUN}|{_WHOLE_NOUN}{_AMENDING}"
+    rf"|(?:{_WHOLE_NOUN}|{_AMENDING})(?:after|post|with|including)[a-z]{{3,24}}|(?:after|post)[a-z]{{3,24}}?{_WHOLE_NOUN})"
+)
+
+
+@lru_cache(maxsize=4096)
+def rivals_by_name(name: str, dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+    """The dimension that a key takes back which names another score of the whole: `final_rating`, `score_after_review`."""
+    if len(name) > _N_NAME_MAX or not _ANOTHER_OF_THE_WHOLE.fullmatch(name):
+        return ()
+    if len(dimensions) > 1 and ("total" in name or "sum" in name):
+        return ()  # of the parts
+    whole = [one for one in dimensions if normal(one.key).startswith("overall") or len(dimensions) == 1]
+    return tuple(whole[:1])
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import lru_cache
+from typing import Any
 
 from rubrics.model import Dimension
 from rubrics.replies.answers import declared_word
@@ -37,6 +38,7 @@ class Found:
     reason: ParseReason | None = None
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # where a form that is not the one asked for holds them
     between: Sequence[tuple[int, int]] = ()  # JSON: the stretches of the text around its objects
+    flags: Sequence[Any] = ()  # JSON: the keys beside the dimensions' that say a score is none, as doubts/flags.py has them
 
     @property
     def has_number(self) -> bool:

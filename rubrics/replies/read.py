@@ -13,7 +13,8 @@ from typing import Any
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks
 from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
-from rubrics.replies.doubts.missing_input import saw_nothing
+from rubrics.replies.doubts.flags import flagged
+from rubrics.replies.doubts.missing_input import Judged, judged_by, saw_nothing
 from rubrics.replies.item_forms import of_item, read_lines, read_list
 from rubrics.replies.json_form import read_json
 from rubrics.replies.json_objects import decoded
@@ -52,7 +53,7 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
 
     `context` may hold finish_reason, refusal, category, logprobs_json, and the facts of rubrics.rules and items.
     """
-    context = _mapping(context)
+    context = context if isinstance(context, Mapping) else {}
     finish = context.get("finish_reason")
     finish = finish.strip().lower() if isinstance(finish, str) else ""
     if finish in _FILTERED or _is_said(context.get("refusal")):
@@ -72,7 +73,7 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     elif rubric.program:
         read = read_numbers(text, variant.dimensions)
     else:
-        read = _read(rubric.reply_format, text, variant, context, is_cut=finish in _CUT)
+        read = _read(rubric.reply_format, text, variant, context, judged_by(rubric), is_cut=finish in _CUT)
     if isinstance(read, ReadScores) and rubric.rules:
         of_items = variant.dimensions[0].key if rubric.items else None
         return replace(read, violated=violations(rubric, read.scores, context, of_items))
@@ -88,7 +89,7 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
         asked = of_item(dimension, items[0] if items else {})
         if asked.probability:
             return read_probabilities(asked, text, variant.prompt, context)
-        return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, is_cut=is_cut)
+        return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, judged_by(rubric), is_cut=is_cut)
     thoughts, at = thoughts_and_answer(text)
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
@@ -109,10 +110,6 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
     )
 
 
-def _mapping(context: object) -> Mapping[str, Any]:
-    return context if isinstance(context, Mapping) else {}
-
-
 def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
     """What is known before reading: the reply is empty, or too long, or no text."""
     if text is None or (isinstance(text, str) and not text[:1].strip(BLANK) and not text.strip(BLANK)):
@@ -124,7 +121,9 @@ def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
     return None
 
 
-def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, Any], *, is_cut: bool) -> ParsedScore:
+def _read(
+    form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, Any], judged: Judged, *, is_cut: bool
+) -> ParsedScore:
     thoughts, at = thoughts_and_answer(text)
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
@@ -138,6 +137,8 @@ def _read(form: ReplyFormat, text: str, variant: Variant, context: Mapping[str, 
     if saw_nothing(told.sentences, context, thoughts):
         return Unreadable(ParseReason.MISSING_INPUT)
     found = _found(form, own, variant.dimensions, is_cut=is_cut)
+    if found.flags and (flagged_as := flagged(found.flags, variant.prompt, context, has_text=judged.has_text)):
+        return Unreadable(flagged_as)
     settled = settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
         return Unreadable(_reason(settled, answer, told, variant.dimensions, found))

@@ -8,8 +8,9 @@ the wall" or "a photograph, not a generated image" must not cost a score. Every 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from rubrics.model import Rubric
 from rubrics.replies.doubts.clues import hints_at_nothing
 from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN, Ways
 from rubrics.replies.doubts.other_languages import misses_a_picture
@@ -51,6 +52,24 @@ _SEEN_AFTER_ALL = re.compile(
     rf"\b(?:images?|pictures?|photos?) (?:\w+ )?(?:shows?|depicts?|contains?|features?|is (?:actually |indeed )?(?:{GIVEN}|{SHOWN}))"
     r"|\bi (?:can |do |now |can now )?see (?:the|an?|it)\b|\blooking at (?:the|it)\b"
 )
+
+_TEXTS = frozenset({
+    "output", "outputs", "model_output", "text", "response", "answer", "candidate", "completion", "generated_text", "candidate_caption",
+    "generated_caption", "model_response", "reply",
+})  # fmt: skip
+
+
+class Judged(NamedTuple):
+    """What a rubric's requests show: a text that is judged, which may say of itself that it saw nothing; several pictures."""
+
+    has_text: bool
+    has_several_pictures: bool
+
+
+def judged_by(rubric: Rubric) -> Judged:
+    """As the columns and pictures say that it needs."""
+    return Judged(not _TEXTS.isdisjoint(rubric.needs), len(rubric.roles) > 1)
+
 
 _Said = Sequence[tuple[frozenset[str], Ways]]
 """What is judged in words, and the ways to say that it never came."""

@@ -62,6 +62,12 @@ _FULL_NEEDS = (
     ("taking", "with", "where", "counting", "using", "of the", "on the"),
     ("full", "top", "max", "best", "perfect", "highest", "possible", "marks", "scale"),
 )
+# "score": 7 // of 100
+_REMARKED = re.compile(
+    r"[0-9][\"']?,? ?(?://|#|/\*?) ?(?:(?:out )?of|/|max(?:imum)?(?: is)?:?|scale:?(?: of)?|on (?:a|the) scale (?:of|from)|from) {0,2}(?:[01] ?(?:-|–|to) ?)?([0-9]{1,3})\b",
+    re.IGNORECASE,
+)
+_REMARKED_NEEDS = ("//", "#", "/*", "/ ")
 # A number with what a second one follows; and what it is given for. They open with a digit: re skips to one.
 _GRADED_NEEDS = re.compile(r"[0-9](?: ?\([^()\n]{1,25}\))? ?(?:-|–|—|to|and|down to|up to|through|\.\.)")
 _FOR_ENDS_NEEDS = re.compile(r"[0-9] (?:for|meaning|when|if)\b")
@@ -79,7 +85,7 @@ _WORDS = frozenset({
 
 def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether the text near its numbers tells ends or steps of a scale that is none of the dimensions'. `words` are the whole text's."""
-    if words.isdisjoint(_WORDS) and "=" not in near and "-" not in near:
+    if words.isdisjoint(_WORDS) and "=" not in near and "-" not in near and "/" not in near and "#" not in near:
         return False
     lower = lowered(near)
     graded = ((_GRADED, _GRADED_NEEDS), (_FOR_ENDS, _FOR_ENDS_NEEDS)) if _BEHIND_A_WORD.search(near) else ()
@@ -95,7 +101,7 @@ def is_on_own_scale(near: str, words: frozenset[str], dimensions: tuple[Dimensio
     ends = {float(found[1]) for found in _MEANS.finditer(near)}
     if len(ends) > 1 and not any({d.minimum, d.maximum} <= ends or ends <= {d.minimum, d.maximum} for d in dimensions):
         return max(ends) not in {d.maximum for d in dimensions}
-    tops = ((_TOP, _TOP_NEEDS), (_WORD_TOP, _WORD_TOP_NEEDS), (_FULL, _FULL_NEEDS))
+    tops = ((_REMARKED, (_REMARKED_NEEDS,)), (_TOP, _TOP_NEEDS), (_WORD_TOP, _WORD_TOP_NEEDS), (_FULL, _FULL_NEEDS))
     said = (one for way, needles in tops if holds_each(lower, needles) for one in way.finditer(near))
     return any(_number(one) not in {d.maximum for d in dimensions} for one in said)
 

@@ -6,6 +6,7 @@ import pytest
 
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
+from schemas.records import ReadScores
 
 NONE = {
     "alignment": [
@@ -100,5 +101,6 @@ def test_a_score_that_words_behind_it_change_is_none(doubtful: dict[str, Rubric]
 
 @pytest.mark.parametrize(("name", "reply", "expected"), [(name, *one) for name, replies in KEPT.items() for one in replies])
 def test_words_that_only_say_why_cost_no_score(doubtful: dict[str, Rubric], name: str, reply: str, expected: list[float]) -> None:
-    said = parse_reply(doubtful[name], reply, {}).as_dict()
-    assert list(said.get("scores", said).values()) == expected
+    said = parse_reply(doubtful[name], reply, {})
+    assert isinstance(said, ReadScores), said
+    assert list(said.scores.values()) == expected

@@ -6,6 +6,7 @@ import pytest
 
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
+from schemas.records import ReadScores
 
 # What each reply opens with, where the table holds but what follows.
 OPENS = {
@@ -165,8 +166,9 @@ def test_another_answer_behind_the_first_makes_it_none(doubtful: dict[str, Rubri
 def test_words_of_english_that_are_answers_elsewhere_take_nothing_back(
     doubtful: dict[str, Rubric], name: str, reply: str, expected: float
 ) -> None:
-    said = parse_reply(doubtful[name], OPENS.get(name, "") + reply, {}).as_dict()
-    assert set(said.get("scores", said).values()) == {expected}
+    said = parse_reply(doubtful[name], OPENS.get(name, "") + reply, {})
+    assert isinstance(said, ReadScores), said
+    assert set(said.scores.values()) == {expected}
 
 
 @pytest.mark.parametrize(("reply", "expected"), KEYS)
