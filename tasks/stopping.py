@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from typing import TypeVar
 
 from schemas.errors import StoppedError
 
+T = TypeVar("T")
+
 STOP = threading.Event()
 HEED_EVERY_S = 0.1
+_INTERRUPTED_S = 5.0  # what a call that was interrupted gets to end, before what it uses is closed
 
 
 def check_not_stopped() -> None:
@@ -73,23 +77,38 @@ def hung_up(stop: Callable[[], None]) -> Callable[..., None]:
 
 
 def import_heeding(name: str) -> None:
-    """Import a heavy library in a thread of its own, and heed STOP meanwhile. Raises StoppedError, and what the import raises.
+    """Import a heavy library, and heed STOP meanwhile. Raises StoppedError, and what the import raises.
 
-    An import cannot be left in the middle: the thread goes on, dies with the process, and who imports the library later waits
+    An import cannot be left in the middle: its thread goes on, dies with the process, and who imports the library later waits
     for it.
     """
-    loaded: Future[None] = Future()
+    heeding_stop(f"import {name}", lambda: import_module(name))
 
-    def load() -> None:
+
+def heeding_stop(name: str, do: Callable[[], T], interrupt: Callable[[], object] | None = None) -> T:
+    """What a library's long call gives, made in a thread of its own: this one hears signals, which that would not.
+
+    Told to stop, or interrupted, it calls `interrupt`, if there is one, and sees the call end. Raises StoppedError, and what the
+    call raises.
+    """
+    done: Future[T] = Future()
+
+    def call() -> None:
         try:
-            import_module(name)
+            result = do()
         except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            loaded.set_exception(error)
+            done.set_exception(error)
         else:
-            loaded.set_result(None)
+            done.set_result(result)
 
-    threading.Thread(target=load, name=f"import {name}", daemon=True).start()
-    while not loaded.done():
-        check_not_stopped()
-        wait([loaded], HEED_EVERY_S)
-    loaded.result()
+    threading.Thread(target=call, name=name, daemon=True).start()
+    try:
+        while not done.done():
+            check_not_stopped()
+            wait([done], HEED_EVERY_S)
+    except BaseException:  # a signal's too
+        if interrupt is not None:
+            interrupt()
+            wait([done], _INTERRUPTED_S)
+        raise
+    return done.result()
