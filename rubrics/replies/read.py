@@ -137,11 +137,10 @@ def _read(
     if saw_nothing(told.sentences, context, thoughts):
         return Unreadable(ParseReason.MISSING_INPUT)
     found = _found(form, own, variant.dimensions, is_cut=is_cut)
-    if found.flags and (flagged_as := flagged(found.flags, variant.prompt, context, has_text=judged.has_text)):
-        return Unreadable(flagged_as)
-    settled = settle(found, variant.dimensions)
+    flagged_as = flagged(found.flags, variant.prompt, context, has_text=judged.has_text) if found.flags else None
+    settled = flagged_as or settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
-        return Unreadable(_reason(settled, answer, told, variant.dimensions, found))
+        return Unreadable(flagged_as or _reason(settled, answer, told, variant.dimensions, found))
     if form is not ReplyFormat.JSON and gives_none(told.sentences):
         return Unreadable(ParseReason.REFUSAL)
     if own is not answer:
