@@ -4,7 +4,7 @@ Work on a text is done by re in one pass; Python sees each distinct piece once, 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from rubrics.model import Dimension
 from rubrics.replies.answers import whole_answers
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
 from rubrics.replies.numbers import BLANK, Found, Value, read_number, scale_stated
+from rubrics.replies.weighing.around_labels import LAST_WORDS, OWN_WORDS, listed_below, qualifier_of
 from schemas.statuses.rows import ParseReason
 
 _N_DISTINCT_MAX = 2000
@@ -22,12 +23,6 @@ _LINE_END = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 _FIRST_LINE = re.compile(rf"[^{_LINE_END}]*+")
 _FIRST_ENTRY = re.compile(rf"(?:[^{_LINE_END};；\[\]]++|\[[^\[\]]*+\])*+")
 _ANY_LINE_END = re.compile(f"[{_LINE_END}]")
-_WORD_BEFORE = re.compile(r"(?<!\w)(\w{1,24}+)[ \t]{1,3}[*_`]{0,3}\Z")
-_BEHIND_A_WORD = frozenset(" \t*_`")
-_LAST_WORDS = frozenset(
-    {"final", "overall", "total", "revised", "corrected", "updated", "actual", "new", "my", "the", "adjusted", "amended"}
-)
-_INTRODUCING = frozenset({"so", "therefore", "thus", "hence"})
 _OPEN_ENDS = "0123456789.,/+-–—~ \t"
 _GAP = BLANK + "*`"
 _AFTER_VALUE = _GAP + "|,/(，、；"
@@ -41,11 +36,15 @@ class _Patterns(NamedTuple):
 
 
 class _Said(NamedTuple):
-    """A label and what stands behind it; `value` None: nothing does. `is_rival`: no answer, but it may contradict one."""
+    """A label and what stands behind it; `value` None: nothing does. `is_rival`: no answer, but it may contradict one.
+
+    `qualifier`: the word that makes the label another: "final", "realism".
+    """
 
     key: str
     value: Value | None
     is_rival: bool = False
+    qualifier: str = ""
 
 
 def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
@@ -63,7 +62,8 @@ def read_bracket(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) 
         return Found(reason=ParseReason.TRUNCATED)
     values: dict[str, list[Value]] = {}
     for inside, _ in forms[:_N_DISTINCT_MAX]:
-        entries = list(_said(_parts(inside, dimensions), dimensions, _FIRST_ENTRY))
+        said_inside = _said(_parts(inside, dimensions), dimensions, _FIRST_ENTRY)
+        entries = [said for said in said_inside if said.value is not ParseReason.WRONG_TYPE or not said.is_rival]
         is_unfilled = all(said.value is None for said in entries)
         blank = ParseReason.TEMPLATE_ECHO if is_unfilled else ParseReason.WRONG_TYPE
         for said in entries:
@@ -142,12 +142,21 @@ def _read_lines(text: str, dimensions: tuple[Dimension, ...], entry: re.Pattern[
     for said in everything:
         if said.is_rival and said.key in values and isinstance(said.value, Decimal):
             values[said.key].append(said.value)
+    if not values and len(dimensions) == 1:
+        values = _final(everything)
     if is_cut and (len(values) < len(dimensions) or _is_last_number_open(text, dimensions)):
         return Found(reason=ParseReason.TRUNCATED)
     if not values:
         is_blank = any(said.value is None for said in everything)
         return Found(reason=ParseReason.TRUNCATED if is_blank else ParseReason.NOT_FOUND)
     return Found(values, _reasoning(parts, dimensions))
+
+
+def _final(everything: list[_Said]) -> dict[str, list[Value]]:
+    """The values of a "Final Score", where no other score is named beside it: it can be no other's."""
+    if not everything or any(said.qualifier not in OWN_WORDS or said.value is None for said in everything):
+        return {}
+    return {everything[0].key: [said.value for said in everything if said.value is not None]}
 
 
 def _read_bare(text: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
@@ -174,30 +183,18 @@ def _said(parts: list[Any], dimensions: tuple[Dimension, ...], entry: re.Pattern
         yield from (_Said(dimension.key, reason) for dimension in dimensions)
         return
     for index, (before, label, parenthesis, after) in enumerate(pieces):
-        qualifier = _qualifier(before, label, dimensions, is_first=index == 0)
-        if qualifier and qualifier not in _LAST_WORDS:
-            continue
+        qualifier = qualifier_of(before, label, dimensions, is_first=index == 0)
+        is_other = bool(qualifier) and qualifier not in LAST_WORDS
         found = entry.match(after.lstrip(_GAP))
         value = found[0].rstrip(_AFTER_VALUE) if found else ""
+        listed = listed_below(after) if value else None
         for dimension in labels.get(normal(label), ()):
+            if is_other or listed:
+                reason = listed or ParseReason.WRONG_TYPE
+                yield _Said(dimension.key, reason, is_rival=is_other or listed is ParseReason.WRONG_TYPE, qualifier=qualifier)
+                continue
             says = scale_stated(parenthesis or "", dimension) or read_number(value, dimension, is_prose_allowed=True)
-            yield _Said(dimension.key, says if value else None, bool(qualifier))
-
-
-def _qualifier(before: str, label: str, dimensions: Iterable[Dimension], *, is_first: bool) -> str:
-    """The word that makes the label another one: in "Realism Score: 3" the number is not the score's; else "".
-
-    "... a black cat Score: 3" lacks but a full stop. On one line with an answer a word changes nothing: "Score: 4, realism
-    score: 3" must not be read as 4.
-    """
-    word = _WORD_BEFORE.search(before[-40:]) if before[-1:] in _BEHIND_A_WORD else None
-    if (
-        word is None
-        or word[1].lower() in _INTRODUCING
-        or (word[1].islower() and any(label in dimension.labels for dimension in dimensions))
-    ):
-        return ""
-    return word[1].lower() if is_first or _ANY_LINE_END.search(before) else ""
+            yield _Said(dimension.key, says if value else None, bool(qualifier), qualifier)
 
 
 def _is_last_number_open(text: str, dimensions: tuple[Dimension, ...]) -> bool:
@@ -222,7 +219,7 @@ def _patterns(dimensions: tuple[Dimension, ...]) -> _Patterns:
     label = label_pattern(dimensions)
     # split() gives back every group: the label and the scale said beside it, no other.
     marks = r"[ \t*_`]{0,6}+(?:</[A-Za-z]{1,10}+>)?+"
-    scale = r"\([^()\n]{0,40}+\)"
+    scale = r"(?:\([^()\n]{0,40}+\)|\[[0-9][^\[\]\n]{0,20}+\])"
     # a dash between blanks, where nothing but the number follows it: "-1" and "1 - 2" are none
     alone = r"[*_`]{0,3}+[0-9]{1,9}+(?:\.[0-9]{1,9}+)?+[*_`]{0,3}+[ \t]{0,3}+(?:\n|\Z)"
     end = rf"[ \t*_`]{{0,6}}+(?:[:：=]|(?<=[ \t])[–—][ \t](?={alone}))"

@@ -10,6 +10,7 @@ from typing import Any
 from rubrics.model import Dimension
 from rubrics.replies.answers import declared_word
 from rubrics.replies.placeholders import is_number, is_placeholder
+from rubrics.replies.weighing.units import behind_units
 from schemas.statuses.rows import ParseReason
 
 
@@ -71,17 +72,6 @@ _NAMED = re.compile(
 )
 _WORD_AFTER = re.compile(rf"[*_`\s]*+[(\[（][*_`\s]*+({'|'.join(NUMBER_WORDS)})[*_`\s]*+[)\]）]", re.IGNORECASE)
 _GLUED = re.compile(r"[.,'’_:]?[0-9]|\.\.?[0-9]|,\.|\s*[½¼¾⅓⅔⅛]")
-_OUT_OF = re.compile(
-    r"\s*+\(?\s*+(?:/|／|⁄|out\s++of|of)\s*+(?:an?\s++)?(?:possible\s++|maximum\s++)?([0-9]++(?:\.[0-9]++)?+)(?![0-9a-z])",
-    re.IGNORECASE,
-)
-_ON_SCALE = re.compile(
-    r"\s*+[,(]?\s*+(?:(?:on\s++)?(?:an?\s++|the\s++)?scale\s*+(?:of|from|:)?|\(|on\s++(?:an?\s++|the\s++)(?=[0-9]))"
-    r"\s*+([0-9]++)\s*+(?:[-–—−~]|to)\s*+([0-9]++)(?:\s*+scale)?+\s*+\)?", re.IGNORECASE,
-)  # fmt: skip
-_OTHER_UNIT = re.compile(r"\s*+(?:%|％|‰|per\s?cent\b|stars?\b|[★☆⭐])", re.IGNORECASE)
-_STARS = re.compile(r"\s*+(?:stars?\b|[★⭐])", re.IGNORECASE)
-_POINTS = re.compile(r"\s*+(?:points?|pts?)\b\.?", re.IGNORECASE)
 _SECOND = re.compile(
     r"\s*+(?:[-–—−~〜～±|/&,;，；、]|\+/-|\+-|\.{2,3}|…|to\b|or\b|and\b|vs\b|→|->|=>)\s*+[+\-−–]?\.?([0-9]++(?:\.[0-9]++)?+)",
     re.IGNORECASE,
@@ -138,7 +128,7 @@ def _after_word(number: str, rest: str, dimension: Dimension, *, is_prose_allowe
         if number != str(_index_of(word[1])):
             return ParseReason.AMBIGUOUS
         rest = rest[word.end() :]
-    return _after(rest, dimension, is_prose_allowed=is_prose_allowed)
+    return _after(number, rest, dimension, is_prose_allowed=is_prose_allowed)
 
 
 def _as_named(named: re.Match[str], rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> Value:
@@ -148,7 +138,7 @@ def _as_named(named: re.Match[str], rest: str, dimension: Dimension, *, is_prose
         return value
     if value != _index_of(named[1]):
         return ParseReason.AMBIGUOUS
-    return _after(rest, dimension, is_prose_allowed=is_prose_allowed) or value
+    return _after(str(value), rest, dimension, is_prose_allowed=is_prose_allowed) or value
 
 
 def literal(text: str) -> Value:
@@ -201,33 +191,18 @@ def _undecorated(text: str) -> tuple[str, bool]:
     return text.rstrip(_MARKS + _ENDS) if is_ended else text, is_enclosed
 
 
-def _after(rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
+def _after(number: str, rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
     """What stands behind the number: nothing, the same scale, or a reason not to take it."""
     if not rest:
         return None
     if _GLUED.match(rest):
         return ParseReason.MALFORMED
     rest = rest.lstrip("*_`")  # **4**/5
-    n_read = _scale_length(rest, dimension)
-    if n_read is None:
+    behind = behind_units(number, rest, dimension)
+    if behind is None:
         return ParseReason.SCALE_MISMATCH
-    rest = rest[n_read:]
-    unit = _POINTS.match(rest) or (n_read and _STARS.match(rest))
-    if unit:
-        rest = rest[unit.end() :]
-    if _OTHER_UNIT.match(rest):
-        return ParseReason.SCALE_MISMATCH
+    rest = behind
     return _words_after(rest, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + _ENDS + ")）") else None
-
-
-def _scale_length(rest: str, dimension: Dimension) -> int | None:
-    """How many characters state the dimension's own scale ("/5", "out of 5", "(1-5)"); None where they state another."""
-    if scale := _OUT_OF.match(rest):
-        return scale.end() if is_number(scale[1], dimension.maximum) else None
-    if scale := _ON_SCALE.match(rest):
-        is_same = is_number(scale[1], dimension.minimum) and is_number(scale[2], dimension.maximum)
-        return scale.end() if is_same else None
-    return 0
 
 
 def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:

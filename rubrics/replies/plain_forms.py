@@ -53,7 +53,10 @@ def _ways(text: str, form: ReplyFormat) -> Iterator[Callable[[str, tuple[Dimensi
         yield _key_lines
         if "</" in text:
             yield _tags
-    elif "#" in text or "**" in text or "__" in text:
+        return
+    if form is ReplyFormat.LABEL and " is " in text:
+        yield _sentences
+    if "#" in text or "**" in text or "__" in text:
         yield _headings
 
 
@@ -109,6 +112,13 @@ def _headings(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
             yield dimension.key, read_number(found[2], dimension, is_prose_allowed=False), found.span(2)
 
 
+def _sentences(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
+    """The score is 4. - a whole sentence of its own, and nothing but the number in it."""
+    if len(dimensions) == 1:
+        for found in _sentence_pattern(dimensions).finditer(text):
+            yield dimensions[0].key, read_number(found[1], dimensions[0], is_prose_allowed=False), found.span(1)
+
+
 def _key_lines(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
     """key: 4, a line of its own, the key exactly the prompt's; or the key, and under it, further in, score: 4."""
     exact = {
@@ -135,6 +145,17 @@ def _tags(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
 def _heading_pattern(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
     head = rf"(?:[ \t]*+#{{1,6}}[ \t]*+{_MARK}|[ \t]*+(?:\*\*|__){_MARK})(?:\(?[a-zA-Z0-9]{{1,2}}[).][ \t]*+)?"
     return re.compile(rf"^{head}({label_pattern(dimensions)}){_MARK}\n(?:[ \t]*+\n){{0,2}}[ \t]*+([^\n]{{1,40}}+)$", re.MULTILINE)
+
+
+@lru_cache(maxsize=256)
+def _sentence_pattern(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
+    opening = r"(?:(?i:so|thus|therefore|hence|overall),?[ \t])?(?i:the|my)[ \t](?:(?i:final|overall|total)[ \t])?"
+    return re.compile(
+        rf"(?:^|(?<=[.!?;:][ \t]))[ \t*_>-]{{0,6}}{opening}{label_pattern(dimensions)}[*_]{{0,3}} is:?[ \t]"
+        r"([*_]{0,3}[0-9][^\n.;!?]{0,30}+)"
+        r"(?=[.!]?[*_ \t]{0,4}(?:\n|\Z)|[.!][ \t]++[A-Z])",
+        re.MULTILINE,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -214,7 +214,9 @@ def _closed(text: str, start: int) -> int:
 def _labels(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
     """A label with its colon."""
     marks = r"[ \t*_`\"'”’]{0,6}+"
-    return re.compile(rf"{label_pattern(dimensions)}{marks}(?:\([^()\n]{{0,40}}+\){marks})?[:：=–—]")
+    return re.compile(
+        rf"{label_pattern(dimensions)}{marks}(?:(?:\([^()\n]{{0,40}}+\)|\[[0-9][^\[\]\n]{{0,20}}+\]){marks})?[:：=–—]"
+    )
 
 
 @lru_cache(maxsize=256)
