@@ -115,7 +115,10 @@ def _headings(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
 def _sentences(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
     """The score is 4. - a whole sentence of its own, and nothing but the number in it."""
     if len(dimensions) == 1:
+        first, last = len(text) - len(text.lstrip()), len(text.rstrip(BLANK + ".!*_"))
         for found in _sentence_pattern(dimensions).finditer(text):
+            if found.start() > first and found.end() < last:
+                continue  # a score that is spoken of on the way
             yield dimensions[0].key, read_number(found[1], dimensions[0], is_prose_allowed=False), found.span(1)
 
 
@@ -151,7 +154,7 @@ def _heading_pattern(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
 def _sentence_pattern(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
     opening = r"(?:(?i:so|thus|therefore|hence|overall),?[ \t])?(?i:the|my)[ \t](?:(?i:final|overall|total)[ \t])?"
     return re.compile(
-        rf"(?:^|(?<=[.!?;:][ \t]))[ \t*_>-]{{0,6}}{opening}{label_pattern(dimensions)}[*_]{{0,3}} is:?[ \t]"
+        rf"(?:^|(?<=[.!?][ \t]))[ \t*_>-]{{0,6}}{opening}{label_pattern(dimensions)}[*_]{{0,3}} is:?[ \t]"
         r"([*_]{0,3}[0-9][^\n.;!?]{0,30}+)"
         r"(?=[.!]?[*_ \t]{0,4}(?:\n|\Z)|[.!][ \t]++[A-Z])",
         re.MULTILINE,

@@ -108,11 +108,13 @@ def _labels_mentioned(text: str, dimensions: tuple[Dimension, ...], first: int =
 
 def _objects_mentioned(text: str, dimensions: tuple[Dimension, ...]) -> list[_Mention]:
     opening = text.find("{")
-    if opening < 0 or (not text[:opening].strip(BLANK) and text[-1:] == "}"):
+    if opening < 0 or (text.rstrip(BLANK)[-1:] == "}" and not text[:opening].strip(BLANK)):
         return [] if opening >= 0 else _labels_mentioned(text, dimensions)
     key, found, is_answered, at, n_seen = _keys(dimensions), list[_Mention](), False, opening, 0
     while at >= 0 and n_seen < _N_LOOKED_AT_MAX:
         end, n_seen = _closed(text, at), n_seen + 1
+        if end is None:
+            return []  # what of it is an object is not told by counting braces
         if key.search(text, at, end):
             span = _mentioned(text, _Unit(at, end, end), len(text), is_behind=is_answered)
             found += [span] if span else []
@@ -198,8 +200,8 @@ def _is_in_a_sentence(head: str, tail: str, *, is_closed: bool) -> bool:
     return before.count(" ") >= 2 and not (_ONE_LINE.match(head) and _NUMBER_ALONE.match(tail))
 
 
-def _closed(text: str, start: int) -> int:
-    """Where the brace at `start` is closed; behind it, where it is not."""
+def _closed(text: str, start: int) -> int | None:
+    """Where the brace at `start` is closed; None where it is not."""
     depth = 0
     for n_seen, brace in enumerate(_BRACE.finditer(text, start, start + 8000)):
         depth += 1 if brace[0] == "{" else -1
@@ -207,7 +209,7 @@ def _closed(text: str, start: int) -> int:
             return brace.end()
         if n_seen > _N_LOOKED_AT_MAX:
             break
-    return start + 1
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -150,3 +150,8 @@ def test_notes_and_spans_hold_what_is_mentioned(shipped: dict[str, Rubric]) -> N
     found = parse_reply(shipped["alignment"], text, {})
     assert isinstance(found, ReadScores)
     assert (found.notes, found.spans) == ({"score": 'A sign says "Score: 5" here.'}, {"score": (36, 37)})
+
+
+def test_an_object_with_a_brace_too_many_is_told_alike_with_blanks_around_it(shipped: dict[str, Rubric]) -> None:
+    text = '{"reason": "fine", "over{score": 3, "score": 2}'
+    assert said(shipped["caption"], text) == said(shipped["caption"], f" {text} ")
