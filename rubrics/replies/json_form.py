@@ -16,6 +16,7 @@ from rubrics.replies.json_values import (
     SCALE_KEYS,
     SCORE,
     Said,
+    is_another_of_the_whole,
     is_other_scale,
     is_text,
     is_words,
@@ -119,7 +120,7 @@ def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) 
             for (key, value), (name, _) in zip(holder, named, strict=True):
                 if name in labels:
                     continue
-                for dimension in rivals.get(name) or rivals_by_name(name, dimensions):
+                for dimension in rivals.get(name) or (rivals_by_name(name, dimensions) if is_another_of_the_whole(name) else ()):
                     found.rivals += [(dimension.key, one) for one in own_numbers(value, dimension)]
                 if said_so := flag(key, value):
                     found.flags.append(said_so)

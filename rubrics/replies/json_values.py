@@ -65,12 +65,15 @@ _ANOTHER_OF_THE_WHOLE = re.compile(
 
 
 @lru_cache(maxsize=4096)
+def is_another_of_the_whole(name: str) -> bool:
+    """Whether a key names another score of the whole: `final_rating`, `score_after_review`."""
+    return len(name) <= _N_NAME_MAX and _ANOTHER_OF_THE_WHOLE.fullmatch(name) is not None
+
+
 def rivals_by_name(name: str, dimensions: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
-    """The dimension that a key takes back which names another score of the whole: `final_rating`, `score_after_review`."""
-    if len(name) > _N_NAME_MAX or not _ANOTHER_OF_THE_WHOLE.fullmatch(name):
+    """The dimension whose number a key takes back that names another score of the whole (`is_another_of_the_whole`)."""
+    if len(dimensions) > 1 and ("total" in name or "sum" in name):  # of the parts
         return ()
-    if len(dimensions) > 1 and ("total" in name or "sum" in name):
-        return ()  # of the parts
     whole = [one for one in dimensions if normal(one.key).startswith("overall") or len(dimensions) == 1]
     return tuple(whole[:1])
 

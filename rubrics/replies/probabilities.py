@@ -16,7 +16,7 @@ from rubrics.model import Dimension, Rubric
 from rubrics.replies.answers import goes_on, whole_answers
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.doubts.doubt import told_by
-from rubrics.replies.doubts.missing_input import saw_nothing
+from rubrics.replies.doubts.missing_input import Judged, saw_nothing
 from rubrics.replies.labels import folded
 from rubrics.replies.refusals import declined
 from schemas.records import ParsedScore, ReadScores, Unreadable
@@ -28,7 +28,9 @@ _KNOWN_MASS_MIN = 0.5
 """Of a token and its alternatives: where more of the probability is on tokens that were not given, it may be any answer's."""
 
 
-def read_probabilities(dimension: Dimension, text: str, prompt: str | None, context: Mapping[str, Any]) -> ParsedScore:
+def read_probabilities(
+    dimension: Dimension, text: str, prompt: str | None, context: Mapping[str, Any], judged: Judged
+) -> ParsedScore:
     """The expectation at the one token that is an answer, else at the first: that is where the judge answers.
 
     What the text says of the judge's sight comes first, then a word that the question does not apply. There is no score without
@@ -38,7 +40,7 @@ def read_probabilities(dimension: Dimension, text: str, prompt: str | None, cont
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
     answer = cleaned(text[at:], prompt)
-    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts):
+    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
     return _aside(answer, dimension) or _by_tokens(answer, dimension, context.get("logprobs_json"))
 

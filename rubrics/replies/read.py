@@ -69,7 +69,7 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     if rubric.items:
         read = _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
     elif variant.dimensions[0].probability:
-        read = read_probabilities(variant.dimensions[0], text, variant.prompt, context)
+        read = read_probabilities(variant.dimensions[0], text, variant.prompt, context, judged_by(rubric))
     elif rubric.program:
         read = read_numbers(text, variant.dimensions)
     else:
@@ -82,19 +82,19 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
 
 def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[str, Any], *, is_cut: bool) -> ParsedScore:
     """The answer to each item, by its id; to one asked alone, by the dimension's key."""
-    (dimension,) = variant.dimensions
+    (dimension,), judged = variant.dimensions, judged_by(rubric)
     listed = context.get("items")
     items = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     if rubric.reply_format not in (ReplyFormat.LINES, ReplyFormat.LIST):
         asked = of_item(dimension, items[0] if items else {})
         if asked.probability:
-            return read_probabilities(asked, text, variant.prompt, context)
-        return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, judged_by(rubric), is_cut=is_cut)
+            return read_probabilities(asked, text, variant.prompt, context, judged)
+        return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, judged, is_cut=is_cut)
     thoughts, at = thoughts_and_answer(text)
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
     answer = cleaned(text[at:], variant.prompt)
-    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts):
+    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
     if rubric.reply_format is ReplyFormat.LINES:
         said = read_lines(answer, dimension, items)
@@ -134,7 +134,7 @@ def _read(
         return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
     own, unquoted = without_mentions(answer, variant.dimensions, form)
     told = told_by(unquoted, is_json=form is ReplyFormat.JSON)
-    if saw_nothing(told.sentences, context, thoughts):
+    if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
     found = _found(form, own, variant.dimensions, is_cut=is_cut)
     flagged_as = flagged(found.flags, variant.prompt, context, has_text=judged.has_text) if found.flags else None

@@ -27,6 +27,11 @@ _NEVER_CAME = (
 _GIVE = r"(?:provid|send|sent|suppl|includ|giv|upload|re-?upload|attach|re-?attach|re-?send|add|shar)\w{0,4}"
 _SEEN = r"(?:see|view|open|process|load|access|look at)"
 _CAN_NOT = r"(?:can(?:not|'t| not)|could(?: not|n't)|(?:not|un)[- ]?able to|was(?: not|n't) able to)"
+# "If the picture had loaded", but not "if the picture had shown a cat".
+_LOADED = (
+    rf"(?:(?:i|we) (?:had |could )?(?:been able to |actually )?(?:see|seen|view|viewed|access|accessed|open|opened) (?:the|an?|any|your|this) {_PICTURE}|(?:the|an?|any|your|this) (?:\w+ )?{_PICTURE} (?:had )?(?:actually |only )?(?:been )?"
+    r"(?:loaded|arrived|come through|attached|provided|uploaded|sent|delivered|supplied|accessible|visible to me)\b(?! (?:with|as|in|the|an?)\b))"
+)
 
 
 def _lists(words: str) -> tuple[frozenset[str], ...]:
@@ -75,6 +80,17 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         (("assum", "imagine", "i picture", "hypothetical"),),
         r"\bassum(?:ed|ing|e) (?:that )?(?:the|this|your|it) (?:\w+ )?(?:image|picture|photo|output|result|render|artwork)s? (?:depicts?|shows?|follows?|match\w*|contains?|does|would)\b"
         r"|\b(?:image|picture|photo)s? \(?as i (?:imagine|picture) it|\bmy (?:evaluation|score|rating|assessment|judge?ment) is (?:\w+ )?hypothetical\b|\bi imagine (?:it|that it|the (?:image|picture)) (?:to be|is|would|as)\b",
+    ),
+    (  # it says what would have been, or what an answer looks like
+        "would could might example sample illustration demonstration template mock illustrative placeholder dummy default hypothetical hypothetically made fictitious random arbitrary"
+        " |image images picture pictures photo attachment see seen view viewed it answer score scored rate rated rating evaluate evaluation assessment respond response reply output review look value 0 1 2 3 4 5 6 7 8 9 10",
+        (("if ", "had ", "once ", "example", "sample", "illustrati", "demonstration", "template", "mock", "placeholder", "dummy", "default", "hypothetical", "made up", "made-up", "fictitious", "random", "arbitrary"),),
+        rf"\b(?:would|could|might) (?:\w+ )?(?:have|be|give|score|rate)\b[^.;\n]{{0,80}}?\b(?:if|had|once) {_LOADED}|\b(?:if|had) {_LOADED}[^.;\n]{{0,60}}?\b(?:would|could|might) (?:have|be|give|score|rate)\b"
+        r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"
+        r"|\b(?:here|this|that|following|below)(?: is|'s|:)? (?:just |only |merely )?an? (?:example|sample|mock|illustrative|hypothetical|template) (?:\w+ )?(?:answer|evaluation|score|response|reply|output|rating|review|assessment)\b"
+        r"|\A\W*(?:sample|example) (?:output|answer|response|evaluation|reply|score)\b ?:"
+        r"|[0-9] ?(?:/ ?[0-9]{1,3} ?)?[\[(] ?(?:just |only |this is )?(?:an? |the )?(?:placeholder|dummy|default|hypothetical(?:ly)?|mock|example|sample|fictitious|made[- ]up|random|arbitrary)(?: (?:score|value|number|rating|only|one))? ?[\])]"
+        r"|[\[(] ?(?:placeholder|dummy)(?: (?:score|value|rating))? ?[\])]|\b(?:score|rating|evaluation|assessment) (?:above |below )?(?:is|was) (?:purely |only |an? |entirely )?(?:hypothetical|placeholder|dummy|made[- ]up|fictitious)\b",
     ),
 ))  # fmt: skip
 _OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")

@@ -17,7 +17,7 @@ from rubrics.replies.tolerant_json import Bare, Number, Pairs
 from schemas.statuses.rows import ParseReason
 
 _N_KEY_MAX = 60
-_N_TEXT_MAX = 400
+_N_TEXT_MAX = 120
 _N_SHORT_WORDS = 3
 
 
@@ -110,14 +110,15 @@ _NOTHING_ELSE = re.compile(
 
 def flag(key: str, value: Any) -> Flag | None:
     """What one pair beside a score says of it."""
-    kind = _kind(key[:_N_KEY_MAX])
+    if isinstance(value, str) and len(value) > _N_TEXT_MAX:
+        return None  # a reason, as most are
+    kind = _kind(key)
     if isinstance(value, list):
         return _of_a_list(key, kind, value)
     said = " ".join(_plain(value).split())
     if kind is _Kind.WORDS:
-        if len(said) > _N_TEXT_MAX // 4 or not _NOTHING_ELSE.fullmatch(said):
-            return None
-        return Flag(key, ParseReason.REFUSAL if _GAVE_UP.search(said) else ParseReason.MISSING_INPUT, True)
+        reason = ParseReason.REFUSAL if _GAVE_UP.search(said) else ParseReason.MISSING_INPUT
+        return Flag(key, reason, True) if _NOTHING_ELSE.fullmatch(said) else None
     if kind is _Kind.ERROR or kind is _Kind.STATUS:
         return _of_words(key, kind, said, is_number=isinstance(value, Number))
     if kind in (_Kind.PICTURE_CAME, _Kind.JUDGED):
@@ -150,7 +151,7 @@ def _of_a_list(key: str, kind: _Kind, value: list[Any]) -> Flag | None:
 
 def _of_words(key: str, kind: _Kind, said: str, *, is_number: bool) -> Flag | None:
     """An error or a state by its text. A sentence that only tells a fault ("the dog has five legs") is the picture's."""
-    said = said[:_N_TEXT_MAX].replace("_", " ").replace("-", " ")
+    said = said.replace("_", " ").replace("-", " ")
     if said in _SAYS_NOTHING:
         return None
     if _NONE_CAME.search(said):
@@ -173,7 +174,7 @@ def _plain(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _words(key: str) -> frozenset[str]:
-    return frozenset(part.lower() for part in _PARTS.findall(key))
+    return frozenset(part.lower() for part in _PARTS.findall(key[:_N_KEY_MAX]))
 
 
 @lru_cache(maxsize=4096)

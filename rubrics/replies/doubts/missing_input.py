@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from rubrics.model import Rubric
 from rubrics.replies.doubts.clues import hints_at_nothing
-from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SHOWN, Ways
+from rubrics.replies.doubts.missing_ways import GIVEN, NO_PICTURE, NO_TEXT, SEVERAL, SHOWN, Ways
 from rubrics.replies.doubts.other_languages import misses_a_picture
+from rubrics.replies.doubts.reported import without_reports
 from rubrics.replies.doubts.words import Sentence, Sentences, compiled, holds_any, holds_each
 
 # Words that no sentence of this kind does without.
@@ -21,7 +22,7 @@ _DENIALS = frozenset({
     "no", "not", "none", "only", "just", "nothing", "never", "neither", "nor", "nowhere", "cannot", "cant", "dont", "doesnt", "didnt", "isnt", "wasnt", "arent",
     "werent", "havent", "hasnt", "hadnt", "couldnt", "without", "unable", "unavailable", "inaccessible", "unreadable", "lack", "lacking", "absence",
     "absent", "missing", "fail", "failed", "fails", "forgot", "forgotten", "neglected", "please", "kindly", "you", "youve", "youd", "youll", "need",
-    "require", "ensure", "broken", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated",
+    "require", "ensure", "broken", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "blank", "empty", "corrupt", "corrupted",
 })  # fmt: skip
 
 
@@ -35,11 +36,15 @@ _PICTURED = _with_endings(
 )
 _TOLD = _with_endings("caption reference response output input answer", ("", "s"))
 # And words for giving, seeing or reaching, one of which stands in each of them too.
+_ONE_OF = frozenset({
+    "first", "second", "third", "other", "left", "right", "last", "former", "latter", "source", "edited", "either", "neither", "both", "any", "one",
+    "single", "a", "b", "1", "2", "3", "4", "two",
+})  # fmt: skip
 _COMING = _with_endings(
     "provide attach upload reupload include share submit receive access load deliver transmit pass embed display show detect see view render open"
     " locate retrieve process perceive look come reach arrive paste add ensure check verify send resend supply interpret analyze analyse find get"
 ) | frozenset(
-    ["providing", "including", "sharing", "submitted", "submitting", "receiving", "embedding", "embedded", "sent", "resent", "shown", "found", "given", "give", "giving", "gives", "available", "visible", "present", "here", "there", "missing", "absent", "broken", "has", "have", "had", "having", "got", "gotten", "came", "supplied", "supplies", "without", "lack", "lacking", "absence", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "nothing", "nowhere", "unreadable", "unavailable", "inaccessible", "accessible", "seen", "viewed", "through", "transmitted", "passed", "text", "prompt", "prompts", "caption", "description", "need", "needed", "require", "required", "evaluation", "judge", "evaluate", "assess", "work", "theres", "accompany", "accompanies", "accompanied", "accompanying", "files", "file", "arrived", "reached", "arrive", "came", "contains", "contain", "included", "includes"]
+    ["providing", "including", "sharing", "submitted", "submitting", "receiving", "embedding", "embedded", "sent", "resent", "shown", "found", "given", "give", "giving", "gives", "available", "visible", "present", "here", "there", "missing", "absent", "broken", "has", "have", "had", "having", "got", "gotten", "came", "supplied", "supplies", "without", "lack", "lacking", "absence", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "nothing", "nowhere", "unreadable", "unavailable", "inaccessible", "accessible", "seen", "viewed", "through", "transmitted", "passed", "text", "prompt", "prompts", "caption", "description", "need", "needed", "require", "required", "evaluation", "judge", "evaluate", "assess", "work", "theres", "accompany", "accompanies", "accompanied", "accompanying", "files", "file", "arrived", "reached", "arrive", "came", "contains", "contain", "included", "includes", "blank", "empty", "corrupt", "corrupted", "opened", "rendered", "decoded", "fetched", "downloaded", "parsed", "read"]
 )  # fmt: skip
 
 
@@ -68,27 +73,42 @@ class Judged(NamedTuple):
 
 def judged_by(rubric: Rubric) -> Judged:
     """As the columns and pictures say that it needs."""
-    return Judged(not _TEXTS.isdisjoint(rubric.needs), len(rubric.roles) > 1)
+    return Judged(not _TEXTS.isdisjoint(rubric.needs), len(rubric.pictures) > 1)
 
 
 _Said = Sequence[tuple[frozenset[str], Ways]]
 """What is judged in words, and the ways to say that it never came."""
 
 
-def saw_nothing(sentences: Sentences, context: Mapping[str, Any], thoughts: str = "") -> bool:
+def saw_nothing(sentences: Sentences, context: Mapping[str, Any], thoughts: str, judged: Judged) -> bool:
     """Whether a reply's sentences say that its judge was given nothing to judge.
 
     A sample without a picture (`image_is_null`), or without a text, may be called so. In `thoughts` a question, or what is seen
-    after all, takes the word back.
+    after all, takes the word back. What a text under judgement says of itself is not the judge's: that is told apart where
+    something says so, and costs other replies nothing.
     """
-    said = [(_PICTURED, NO_PICTURE)] if context.get("image_is_null") is not True else []
-    if said and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
-        return True
+    has_picture = context.get("image_is_null") is not True
+    said = [(_PICTURED, NO_PICTURE)] if has_picture else []
+    said += [(_ONE_OF, SEVERAL)] if has_picture and judged.has_several_pictures else []
     said += [(_TOLD, NO_TEXT)] if context.get("text_is_null") is not True else []
-    if _may_say(sentences.words, said) and any(_says(one, said) for one in sentences.with_any(_DENIALS)):
+    if _say_so(sentences, said, has_picture=has_picture):
+        own = without_reports(sentences, has_text=judged.has_text)
+        if own is sentences or _say_so(own, said, has_picture=has_picture):
+            return True
+    if not thoughts:
+        return False
+    thought = Sentences(thoughts)
+    return _thinks_so(thought, said) and _thinks_so(without_reports(thought, has_text=judged.has_text), said)
+
+
+def _say_so(sentences: Sentences, said: _Said, *, has_picture: bool) -> bool:
+    if has_picture and (misses_a_picture(sentences) or hints_at_nothing(sentences)):
         return True
-    thought = Sentences(thoughts) if thoughts else None
-    if thought is None or not _may_say(thought.words, said):
+    return _may_say(sentences.words, said) and any(_says(one, said) for one in sentences.with_any(_DENIALS))
+
+
+def _thinks_so(thought: Sentences, said: _Said) -> bool:
+    if not _may_say(thought.words, said):
         return False
     for number in range(len(thought.each) - 1, -1, -1):
         if "?" not in thought.each[number].text and _says(thought.each[number], said):

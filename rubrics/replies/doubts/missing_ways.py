@@ -110,7 +110,7 @@ def _ways(thing: str, plain: str) -> _Ways:
         ((("there",), (" no ", " not a")),
          rf"{is_there_no} {_WHICH}{thing} (?:for me to|i can|that i can|to {_JUDGE}|{GIVEN}{_SO}|{SHOWN}{_STOP})"),
         ((_NOT_ABLE,),
-         rf"{_CANNOT} {_ADVERB}{_SENSE} {_WHICH}{thing}" rf"(?: (?:itself|directly|you|that you|which you|mentioned|you've|in question|or|{GIVEN}|because|was|is)\b|{_SO})"),
+         rf"{_CANNOT} {_ADVERB}{_SENSE} {_WHICH}{thing}" rf"(?: (?:itself|directly|you|that you|which you|mentioned|you've|in question|or|{GIVEN}|because|was|is|(?:that |which )?the (?:caption|prompt|response|user|output|question|text|answer|description) (?:describ|speak|mention|refer|talk|ask|want|claim)\w*)\b|{_SO})"),
         ((("without",), ("seeing", "viewing", "access to", "having", "being", "receiving")),
          rf"without {_ADVERB}(?:seeing|viewing|access to|having(?: seen| received| viewed)?|being able to (?:see|view|access)|being (?:given|shown)|receiving)" rf" {_WHICH}{thing}{_SO}"),
         ((("without",),),
@@ -142,11 +142,15 @@ def _ways(thing: str, plain: str) -> _Ways:
          rf"(?:only|just) (?:\w+ ){{0,5}}?(?:texts?|prompts?|captions?|descriptions?)\b.{{0,30}}?\b(?:no|not|without) {_WHICH}{thing}"),
         ((("need", "require"),),
          rf"need {_WHICH}{thing} (?:to |in order|before|first)|{thing} (?:is|would be) (?:required|needed) (?:to|for|before|in order)"),
-        ((("none",),), rf"{thing}.{{0,60}}?\bnone (?:was|were|has been|is|are|came) {_ADVERB}(?:{GIVEN}|{SHOWN})?"),
+        ((("none",),), rf"{thing}.{{0,60}}?\bnone (?:came\b|arrived\b|(?:was|were|has been|have been|is|are) {_ADVERB}(?:{GIVEN}|here{_STOP}|visible to me))"),
         ((_DENIED, (*_GIVEN, "come", "go through", "load", "attach", "opened", "seen", "viewed", "accessed", "retrieved", "visible", "reach", "arrive")),
          rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}(?:{GIVEN}|come through|go through|upload|uploaded|load|attach|(?:opened|seen|viewed|accessed|retrieved) by me|visible to me|reach(?:ed)? me|arrived?){_SO}"),
-        ((("could", "can", "did"), ("load", "open", "access", "retriev", "view", "display", "seen", "render")),
-         rf"{thing} (?:could not|couldn't|cannot|can't|can not|did not|didn't) (?:be )?" rf"(?:loaded|opened|accessed|retrieved|viewed|displayed|seen|load|open|display|render){_STOP}"),
+        ((("could", "can", "did", "would"), ("load", "open", "access", "retriev", "view", "display", "seen", "render", "process", "decod", "fetch", "download", "parsed", "read")),
+         rf"{thing} (?:could not|couldn't|cannot|can't|can not|did not|didn't|would not|wouldn't) (?:be )?"
+         rf"(?:(?:loaded|opened|accessed|retrieved|viewed|displayed|seen|load|open|display|render|rendered){_STOP}|(?:processed|decoded|fetched|downloaded|parsed|read|load|open)(?:{_STOP}| on my| by me| due to an? error| because of an? error))"),
+        # Image content unavailable. image not found (404)
+        ((("missing", "unavail", "inaccess", "not found", "not avail", "not access", "unreadable"),),
+         rf"(?:\A|[.:;\[(>-]) ?{_WHICH}{thing} (?:is |was )?(?:currently )?(?:missing|unavailable|inaccessible|unreadable|not (?:found|available|accessible))(?:{_STOP}|\s?[\[(]?(?:http |error |code )?[45][0-9]{{2}}\b)"),
         ((("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
          rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)"),
         ((("failed",),),
@@ -210,4 +214,24 @@ def _grouped(ways: _Ways) -> Ways:
 
 
 NO_PICTURE = _grouped((*_ways(_PICTURE, "(?:image(?: attachment| file| input)?|attachments?)"), *_BLIND))
+# One of several pictures, where a rubric shows several.
+_ONE_OF = (
+    rf"(?:(?:first|second|third|other|left|right|last|former|latter|source|edited)(?: (?:of the|edit(?:ed)?|source))? (?:{_PICTURE}|edit)\b|{_PICTURE} (?:#|no\.? ?|number )?(?:[1-4]|[ab]|one|two)\b"
+    rf"|(?:one|either|both|any) (?:of (?:the |these |your |my )?(?:two )?)?{_PICTURE}|(?:either|any|one|both) of (?:them|the two))"
+)
+_CAME = r"(?:loaded|came through|arrived|reached me|made it through|opened|rendered|could be (?:loaded|opened|accessed|retrieved|viewed|displayed|processed|seen by me)|can be (?:opened|accessed|viewed|loaded))"
+_SINGLE = rf"(?:one|a single|1|the (?:first|second|left|right|other)|{_PICTURE} (?:[1-4]|[ab]|one|two))"
+_SEVERAL: _Ways = (
+    ((("neither",), (*_GIVEN, *_SHOWN, "came", "arrived", "reached", "made it", "opened", "could", "can")),
+     rf"\bneither (?:of )?(?:(?:the |these |your )?(?:two )?{_PICTURE} (?:{_BE} {_ADVERB}(?:{GIVEN}|{SHOWN})|{_CAME})|(?:(?:them|the two) )?(?:{_CAME}|(?:was|is|were|has been) {_ADVERB}(?:provided|attached|uploaded|supplied|sent|received|loaded|delivered))){_SO}"),
+    ((("neither",),), rf"\b(?:see|saw|view|open|load|access|have|got|received|given|shown) neither (?:of )?(?:the |these )?(?:two )?{_PICTURE}{_SO}"),
+    ((("only", "just"), (*_GIVEN, "visible", "displayed", "here", "came", "arrived", "reached", "made it", "opened", "rendered", "could", "can")),
+     rf"\b(?:only|just) {_SINGLE} (?:of (?:the |these |your )?(?:two )?)?(?:{_PICTURE} )?(?:(?:{_BE} )?{_ADVERB}(?:{GIVEN}|visible|displayed|here)|{_CAME}){_SO}"),
+    ((("only", "just"), ("see", "saw", "receive", "have", "got", "given", "shown", "view", "access")),
+     rf"\b(?:i|we)(?:'ve)? (?:can |could |have |was |were |am )?(?:(?:only|just) (?:been )?(?:see|received?|have|got|given|shown|view|access)|(?:see|saw|received|have|got|given|shown|view|access) (?:only|just)) {_SINGLE}(?: of (?:the |these )?(?:two )?)?(?: {_PICTURE})?{_SO}"),
+    ((("there",), ("only", "just")), rf"\bthere(?:'s| is| was) (?:only|just) (?:one|a single|1) {_PICTURE}{_SO}"),
+    ((("blank", "empty", "corrupt", "broken"),),
+     rf"{_ONE_OF} (?:is|was|seems?|appears?|are|were|appears? to be|seems? to be|came through|came) (?:entirely |completely |just |simply |fully |an? )*(?:blank|empty|corrupt(?:ed)?|broken)(?:{_STOP}| (?:so|and i|on my|to me|image|file|picture|link)\b)"),
+)  # fmt: skip
+SEVERAL = _grouped((*_ways(_ONE_OF, _ONE_OF), *_SEVERAL))
 NO_TEXT = _grouped(_ways(_TEXT, r"(?:model outputs?|candidate captions?)"))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.other_languages import CORRECTION
-from rubrics.replies.doubts.words import squeezed
+from rubrics.replies.doubts.words import holds_any, lowered, squeezed
 from rubrics.replies.labels import folded, keys_by_label, normal
 
 _N_TAIL = 4000
@@ -42,12 +42,27 @@ _WORDS = frozenset({
     "amend", "amending", "amendment", "adjusted", "erratum", "overall", "true", "real", "actual", "proper", "right", "new", "definitive", "ultimate", "short", "sum", "summary", "total", "line",
     "change", "changed", "changes", "changing", "switch", "switched", "switching", "alter", "flip", "flipped", "move", "moving", "overrule", "reverse", "reversed", "meant", "mean", "intended", "should", "must",
     "ought", "needs", "now", "id", "pick", "choose", "prefer", "favor", "favour", "vote", "go", "going", "went", "lean", "leaning", "settle", "side", "make", "answer", "verdict", "winner",
-    "choice", "decision", "result", "conclusion", "not", "no", "becomes", *CORRECTION,
+    "choice", "decision", "result", "conclusion", "becomes", *CORRECTION,
 })  # fmt: skip
 
 
 _WHOLE = ("final", "overall", "total", "winner", "verdict")
 _CORRECTS = re.compile(rf"corr|revis|updat|edit|amend|adjust|erratum|{'|'.join(CORRECTION)}", re.IGNORECASE)
+
+
+_NOT_ONE = ("not ", "no,", "no:", "no;", "instead of", "rather than")
+
+
+@lru_cache(maxsize=256)
+def _frames(dimensions: tuple[Dimension, ...]) -> frozenset[str]:
+    """Words one of which every way holds; those of the labels stand in every reply."""
+    own = {
+        word
+        for dimension in dimensions
+        for label in (*dimension.labels, dimension.key)
+        for word in label.lower().replace("_", " ").split()
+    }
+    return _WORDS - own
 
 
 class _Patterns(NamedTuple):
@@ -63,9 +78,11 @@ def is_answered_otherwise(
 
     `dimensions` are those whose answers are words, `scores` theirs, `words` the whole text's.
     """
-    if words.isdisjoint(_WORDS):
+    tail = text[first : first + 2 * _N_TAIL]
+    lower = lowered(tail)
+    if words.isdisjoint(_frames(dimensions)) and not holds_any(lower, _NOT_ONE):
         return False
-    tail = squeezed(text[first : first + 2 * _N_TAIL])[:_N_TAIL]
+    tail = squeezed(tail)[:_N_TAIL]
     labels = keys_by_label(dimensions)
     for answers in dict.fromkeys(dimension.answers for dimension in dimensions):
         given = {dimension.key: scores[dimension.key] for dimension in dimensions if dimension.answers == answers}

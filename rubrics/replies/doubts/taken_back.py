@@ -58,7 +58,7 @@ _REGRETS = (
     "lets", "thinking ", "better", "more accurately", "more precisely", "more exactly", "to be ", "let me ",
 )  # fmt: skip
 # Said behind the score of a part of it, or of the sum of several: what is held against it is in `is_withdrawn`.
-_SUMS = frozenset({"overall", "final", "result", "total", "verdict", "conclusion", "adjusted", "revised", "net", "summary", "sum", "line", "score"})  # fmt: skip
+_SUMS = frozenset({"overall", "final", "result", "results", "end", "corrected", "updated", "total", "verdict", "conclusion", "adjusted", "revised", "net", "summary", "sum", "bottom"})  # fmt: skip
 _SUMMED = rf"(?:^|\n)[ \t*_#>-]*(?:so,? |hence,? |therefore,? )?(?:the |my )?((?:overall|final|end|net|total|adjusted|revised|corrected|updated)(?: {_SCORE}| result)?|results?|verdict|conclusion|sum|(?:in )?total|in sum|bottom line|summary)[*_`]{{0,3}}(?: ?[:=：-]| is| ?[→–—])[*_` ]{{1,5}}{_A}"
 _DEDUCTED = "penalty penalties deduct deducted deducting deduction deductions minus subtract subtracted subtracting reduce reduces reduced reducing lower lowered lowering cut dock docked docking knock knocked bring brought drop dropped dropping downgrade downgraded raise raised bump bumped mark marked off"
 _REDUCED = (
@@ -206,8 +206,8 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float], 
     return _is_summed_otherwise(near, words, whole if len(whole) == 1 else [], keys_by_label(dimensions))
 
 
-def _is_summed_otherwise(near: str, words: frozenset[str], whole: Iterable[float], labels: Collection[str]) -> bool:
+def _is_summed_otherwise(near: str, words: frozenset[str], whole: Collection[float], labels: Collection[str]) -> bool:
     """Whether a line that sums up says another number than the one of the whole. A dimension's own line is its answer."""
-    found = compiled(_SUMMED, re.IGNORECASE).finditer(near) if not words.isdisjoint(_SUMS) else ()
+    found = compiled(_SUMMED, re.IGNORECASE).finditer(near) if whole and not words.isdisjoint(_SUMS) else ()
     said = [number_of(next(filter(None, one.groups()[1:]))) for one in found if normal(one[1]) not in labels]
     return any(score != number for number in said for score in whole)

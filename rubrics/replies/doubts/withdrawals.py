@@ -11,6 +11,7 @@ from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
 from rubrics.replies.numbers import NUMBER_WORDS
 
 _N_TAIL = 3000
+_N_LEAST = 10
 _SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation|assessment|choice|vote|number)"
 _POINTS = rf"(?:an?|another|half an?|some|[0-9]{{1,2}}|{'|'.join(NUMBER_WORDS)})"
 # (what a way cannot do without, the way)
@@ -49,7 +50,7 @@ _ON_A_CASE = re.compile(r"[^.;!?\n]{0,60}\b(?:if|unless|had)\b", re.IGNORECASE)
 
 def is_taken_away(text: str, words: frozenset[str], first: int) -> bool:
     """Whether words behind `first`, where the first answer stands, take it away or lessen it. `words` are the whole text's."""
-    if words.isdisjoint(_WORDS):
+    if words.isdisjoint(_WORDS) or len(text) - first < _N_LEAST:
         return False
     tail = squeezed(text[max(0, first - 2) : first + _N_TAIL])
     lower = lowered(tail)

@@ -73,7 +73,8 @@ class Sentence:
 class Sentences:
     """Those of a text's first 6,000 and last 2,000 characters: at one of them a judge says what it thinks of the whole.
 
-    `text` is all of it, a blank for a line's end, and `words` its distinct words: what these do not hold is in no sentence.
+    `lines` is all of it, `text` with a blank for a line's end, and `words` its distinct words: what these do not hold is in no
+    sentence.
     """
 
     def __init__(self, text: str) -> None:
@@ -84,14 +85,14 @@ class Sentences:
         plain = _translated(unadorned(text).lower(), _PLAIN)
         while "  " in plain:
             plain = plain.replace("  ", " ")
-        self._lines = plain
+        self.lines = plain
         self.text = plain.replace("\n", " ")
         self.words = frozenset(_translated(plain, _AS_WORDS).split())
 
     @functools.cached_property
     def each(self) -> list[Sentence]:
         """The sentences, in their order. A number's point ends none."""
-        found = _SENTENCE.findall(self._lines.replace(" \n", "\n"))
+        found = _SENTENCE.findall(self.lines.replace(" \n", "\n"))
         texts = [one.replace("\n", " ") for one in found if one not in _NO_SENTENCE]
         flats = _translated("\n".join(texts), _AS_LINES_OF_WORDS).split("\n") if texts else []
         return [Sentence(text, flat) for text, flat in zip(texts, flats, strict=True)]

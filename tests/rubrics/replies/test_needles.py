@@ -118,7 +118,7 @@ def needs(pattern: str, needles: Iterable[str]) -> bool:
 
 def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
     """(a pattern, a list of words of which it is said to need one)."""
-    for first, others in (*missing_ways.NO_PICTURE, *missing_ways.NO_TEXT):
+    for first, others in (*missing_ways.NO_PICTURE, *missing_ways.NO_TEXT, *missing_ways.SEVERAL):
         # Of the blind ways the first list is no need, but a part of what they say: "cannot", and no mark behind it.
         firsts = [first] if first is not missing_ways._NOT else []
         yield from ((way, one_of) for needles, way in others for one_of in (*firsts, *needles))
