@@ -105,6 +105,8 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
     console.print(f"taken again {again} from the scores below: {verdict}")
     counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
+    if cell.get("n_not_applicable"):  # older publications do not say
+        counts += f"; {cell['n_not_applicable']} more are not applicable"
     why = ", ".join(f"{reason} {n:,}" for reason, n in failures_of(cell))
     console.print(f"counts      {counts}" + (f" ({escape(one_line(why))})" if why else ""))
     for name, value in explanation.identities.items():

@@ -18,7 +18,7 @@ class CellReason(StrEnum):
     NOT_IN_ALL_CATEGORIES = "not_in_all_categories"  # a total of a dimension that not every category is asked about
     SCALES_DIFFER = "scales_differ"  # a total of a dimension whose scale is not the same in every category
     CATEGORY_MISSING = "category_missing"  # a macro mean without a category that others of the benchmark have
-    NOT_APPLICABLE = "not_applicable"  # the same, and what was judged there is all not applicable
+    NOT_APPLICABLE = "not_applicable"  # it applies to none of the judgements, or the category a macro mean lacks is so
     TOO_FEW_PROMPTS = "too_few_prompts"  # a category with one scored prompt: no variance between prompts to see
     NO_VARIATION = "no_variation"  # every prompt has the same mean, and it is not an end of the scale
     ONE_IMAGE_PER_PROMPT = "one_image_per_prompt"  # these prompts: no prompt has two scored samples, so nothing varies within one

@@ -44,6 +44,10 @@ def cell_rows(
                 yield {"category": category} | _describe(
                     tally, mean_of(tally, estimand), estimand, metric, strata=[tally], ends=ends, floor=floor
                 )
+        for category in whole.categories_aside:
+            ends, tally = metric.ends(scale(rubric, category, key)), whole.without_prompts(category)
+            for estimand in Estimand:
+                yield {"category": category} | _describe(tally, None, estimand, metric, strata=[], ends=ends, floor=floor)
     ends, why_not = metric.ends(scale(rubric, None, key)), total_reason(rubric, key)
     if metric.at_least is not None and why_not is CellReason.SCALES_DIFFER:
         ends = (0.0, 1.0)
@@ -75,18 +79,18 @@ def _describe(
 ) -> dict[str, object]:
     """A cell's figures. What it is, in this order: a number that does not exist, blocked, without interval, whole."""
     n_judgements, n_scored, failures = tally.count("n_judgements"), tally.count("n_scored"), tally.failures
-    n_failed, coverage = n_judgements - n_scored, n_scored / n_judgements
+    n_failed, coverage = n_judgements - n_scored, n_scored / n_judgements if n_judgements else None
     row: dict[str, object] = {
         "metric": metric.name, "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
         "n_prompts": tally.n_prompts, "n_images": tally.count("n_images"), "n_judgements": n_judgements,
         "n_scored": n_scored, "n_failed": n_failed, "n_rule_violations": tally.count("n_violations"),
         "failures": failures, "n_not_applicable": sum(tally.n_aside_in.values()),
-        "fail_rate": n_failed / n_judgements, "coverage": coverage,
+        "fail_rate": n_failed / n_judgements if n_judgements else None, "coverage": coverage,
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
         "bound_low": None, "bound_high": None, "bound_ci_low": None, "bound_ci_high": None, "design_effect": None,
     } | looked_at(tally.reached)  # fmt: skip
-    if null_reason:
-        return row | {"status": CellStatus.NULL.value, "reason": null_reason.value}
+    if null_reason or coverage is None:
+        return row | {"status": CellStatus.NULL.value, "reason": (null_reason or CellReason.NOT_APPLICABLE).value}
     level = _level(strata)
     bounds = bounds_of(strata)
     if estimate and not n_failed:  # the same sum in another order may differ in its last digit

@@ -39,7 +39,7 @@ class Outcomes:
     @property
     def is_empty(self) -> bool:
         """Whether no judgement is asked about the dimension."""
-        return not len(self.row) and not len(self.failed_row)
+        return not len(self.row) and not len(self.failed_row) and not len(self.aside_row)
 
 
 def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:

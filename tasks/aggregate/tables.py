@@ -205,7 +205,8 @@ def _dimensions(
         expected = known_categories(judged, sums)
         n_aside = aside_counts(judged, outcomes)
         tallied = list(tallies(judged, sums, failed, n_aside, reached))
-        has_categories = {name for _, tally in tallied for name in tally.categories} != {Total.UNNAMED.value}
+        named_in = {name for _, tally in tallied for name in (*tally.categories, *tally.categories_aside)}
+        has_categories = named_in != {Total.UNNAMED.value}
         rows: list[Row] = []
         for metric in _metrics(rubric, key, run.statistics):
             at_least = metric.at_least

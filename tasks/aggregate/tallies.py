@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,8 +22,8 @@ class Tally:
     """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
 
     `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
-    judgements to which the dimension does not apply, also in categories that have no others. `reached`: how far the cell was
-    asked; None where all was at once.
+    judgements to which the dimension does not apply, also in categories that have no others and so no row. `reached`: how far
+    the cell was asked; None where all was at once.
     """
 
     columns: Mapping[str, Array]
@@ -30,6 +31,11 @@ class Tally:
     failures_in: Mapping[str, Counter[str]]
     n_aside_in: Mapping[str, int] = field(default_factory=dict)
     reached: Reached | None = None
+
+    @property
+    def categories_aside(self) -> list[str]:
+        """The categories to all of whose judgements the dimension does not apply."""
+        return sorted(self.n_aside_in.keys() - self.categories.keys())
 
     @cached_property
     def by_category(self) -> dict[str, "Tally"]:
@@ -58,6 +64,11 @@ class Tally:
     def n_prompts(self) -> int:
         """Prompts with at least one score."""
         return 0 if self.scored is None else len(self.scored[0])
+
+    def without_prompts(self, category: str) -> "Tally":
+        """The tally of one of `categories_aside`."""
+        nothing = {name: values[:0] for name, values in self.columns.items()}
+        return Tally(nothing, {}, {}, {category: self.n_aside_in[category]}, self.reached)
 
     @cached_property
     def scored(self) -> tuple[Array, Array, Array, Array] | None:
@@ -114,21 +125,28 @@ def tallies(
     n_aside: Array | None = None,
     reached: Mapping[tuple[str, ...], Reached] | None = None,
 ) -> Iterator[tuple[dict[str, str], Tally]]:
-    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(), `reached` by cell; None: without."""
+    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(), `reached` by cell; None: without.
+
+    A cell to all of whose judgements the dimension does not apply has a tally without a prompt.
+    """
     stratum = sums.columns["stratum"]
     starts = np.flatnonzero(np.diff(stratum, prepend=-1))
-    ends = [*starts[1:].tolist(), len(stratum)]
     parts: dict[tuple[str, ...], dict[str, tuple[slice, int]]] = {}
-    for start, end in zip(starts.tolist(), ends, strict=True):
+    for start, end in pairwise([*starts.tolist(), len(stratum)]):
         number = int(stratum[start])
         *cell, category = judged.strata.row(number)
         parts.setdefault(tuple(cell), {})[category] = (slice(start, end), number)
     aside: dict[tuple[str, ...], dict[str, int]] = {}
-    for number, n in enumerate([] if n_aside is None else n_aside.tolist()):
+    n_aside = np.zeros(0, int) if n_aside is None else n_aside
+    for number in np.flatnonzero(n_aside).tolist():
         *cell, category = judged.strata.row(number)
-        aside.setdefault(tuple(cell), {}).update({category: n} if n else {})
-    for cell_key, found in parts.items():
-        first, last = min(rows.start for rows, _ in found.values()), max(rows.stop for rows, _ in found.values())
+        aside.setdefault(tuple(cell), {})[category] = int(n_aside[number])
+    for cell_key in judged.strata.select(CELL).unique(maintain_order=True).rows():
+        found = parts.get(cell_key, {})
+        if not found and cell_key not in aside:
+            continue
+        places = [place for rows, _ in found.values() for place in (rows.start, rows.stop)] or [0]
+        first, last = min(places), max(places)
         inner = {category: slice(rows.start - first, rows.stop - first) for category, (rows, _) in found.items()}
         reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
         mine = {name: values[first:last] for name, values in sums.columns.items()}

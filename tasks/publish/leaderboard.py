@@ -97,6 +97,7 @@ class LeaderboardRow:
     anchors_delta_predecessor_low: float | None = None
     anchors_delta_predecessor_high: float | None = None
     has_unequal_failures: bool | None = None  # it fails more often than another, or where the other's scores are low
+    n_not_applicable: int | None = None  # in no other count
     drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
 
     @property

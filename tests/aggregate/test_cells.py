@@ -173,21 +173,6 @@ def test_a_model_without_a_category_others_have_gets_no_macro_mean(make_rubric, 
     assert one(table, model="half", category="__micro__")["estimate"] == 4.0
 
 
-def test_a_category_in_which_nothing_is_applicable_is_counted_and_the_macro_mean_says_so(make_rubric, aggregate, one):
-    aside = ("not_applicable", None, None, 0.0, 10.0)
-    rows = [{"model": "full", "prompt": c + p, "sample": c + p, "category": c, "scores": {"q": 4}} for c in "xy" for p in "12"]
-    rows += [
-        {"model": "half", "prompt": c + p, "sample": c + p, "category": c, "scores": {"q": 4 if c == "x" else aside}}
-        for c in "xy" for p in "12"
-    ]  # fmt: skip
-    table = aggregate(rows, make_rubric({None: ("q",)}, report_by="category"))
-    macro = one(table, model="half", category="__macro__")
-    assert (macro["estimate"], macro["status"], macro["reason"]) == (None, "null", "not_applicable")
-    totals = [one(table, model="half", category=category) for category in ("__macro__", "__micro__", "x")]
-    assert [(row["n_judgements"], row["n_not_applicable"]) for row in totals] == [(2, 2), (2, 2), (2, 0)]
-    assert one(table, model="full", category="__micro__")["n_not_applicable"] == 0
-
-
 def test_an_estimate_without_interval_says_why(make_rubric, aggregate, one):
     asked = make_rubric({None: ("q",)})
     single = aggregate([{"prompt": "p", "sample": s, "scores": {"q": v}} for s, v in (("a", 3), ("b", 4))], asked)

@@ -47,6 +47,8 @@ def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:
         if not len(shared):
             return None
         share_a, share_b = share_a[in_a], share_b[in_b]
+    if not len(share_a):  # neither has a judgement to which the dimension applies
+        return None
     n_more, n_less = int((share_a > share_b + SAME).sum()), int((share_b > share_a + SAME).sum())
     least = min(1.0, 2.0 ** (1 - n_more - n_less))
     if n_more == n_less:

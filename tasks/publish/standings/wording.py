@@ -114,7 +114,7 @@ def why(row: Row) -> str:
         floor = f"{percent(row['coverage_floor'])} needed (gate.min_coverage)"
         return f"blocked: {percent(row['coverage'])} of the judgements have a score, {floor}: {missing}"
     said = [missing] if missing else []
-    if row["state"] in (StandingState.TOO_FEW, StandingState.NOT_COMPARED):
+    if row["state"] in (StandingState.TOO_FEW, StandingState.NOT_COMPARED) and row["n_judgements"]:
         said.append(no_rank(row))
     if row["is_reordered"]:
         shared = f"{row['shared_estimate']:.2f} over the {counted(row['n_shared_prompts'], 'prompt')} that all have"
@@ -138,6 +138,8 @@ def weights(rows: Sequence[Row]) -> str:
 
 
 def _missing(row: Row) -> str:
+    if not row["n_judgements"]:
+        return f"no number: the question applies to none of {counted(row['n_not_applicable'], 'judgement')}"
     if not row["n_failed"]:
         return ""
     listed = ", ".join(f"{n} {reason}" for reason, n in failures_of(row))
@@ -148,6 +150,8 @@ def _missing(row: Row) -> str:
 def no_rank(row: Row) -> str:
     """Why a row has no rank, and what it would take."""
     reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
+    if not row["n_judgements"]:
+        return _missing(row)
     if row["state"] == StandingState.BLOCKED:
         return f"blocked, {percent(row['coverage'])} of the judgements have a score"
     is_too_few = row["state"] == StandingState.TOO_FEW or reason == ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value
