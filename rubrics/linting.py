@@ -231,6 +231,11 @@ def _scales(rubric: Rubric) -> Iterator[str]:
                     f"dimension {dimension.key!r} has whole numbers (step = 1) and a scale that begins at {dimension.minimum:g}; "
                     "begin it at a whole number, or take step away"
                 )
+            elif dimension.step == 1 and not float(dimension.maximum).is_integer() and not dimension.figure:
+                yield (
+                    f"dimension {dimension.key!r} has whole numbers (step = 1) and a scale that ends at {dimension.maximum:g}, "
+                    "which is none; end it at a whole number, or take step away"
+                )
 
 
 def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
+from rubrics.linting_prompts import figure_remarks, prompt_remarks
 from rubrics.model import Rubric, Variant
 from rubrics.rendering import PLACEHOLDER, fillers
 from schemas.records import IMAGE, SAMPLE_TEXTS
@@ -21,7 +22,7 @@ def remarks(rubric: Rubric) -> Iterator[str]:
     """What may be meant, and seldom is: characters of a prompt that nobody sees and every judge is sent, answers of any mass."""
     for name, request in rubric.requests.items():
         yield from (f"request {name}: {one}" for one in remarks(request))
-    yield from _item_fields(rubric)
+    yield from (*_item_fields(rubric), *prompt_remarks(rubric), *figure_remarks(rubric))
     for variant in () if rubric.requests else rubric.variants.values():
         for sign, what in _UNSEEN.items():
             n = (variant.prompt or "").count(sign)

@@ -13,6 +13,7 @@ from schemas.statuses.rows import ParseReason
 N_SAID = 3
 """Reasons that are said where there are more: the commonest is the one to mend first."""
 _FORM = "the prompt must ask for the rubric's form alone, or the judge be one that keeps to it"
+_PLAIN = "with a point and the digits 0 to 9 (7.5, neither 7,5 nor ７): lint says what of the prompt invites others"
 
 _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
     ParseReason.EMPTY: (
@@ -34,8 +35,8 @@ _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
     ParseReason.NOT_FOUND: ("held no answer in the form asked for", _FORM),
     ParseReason.TEMPLATE_ECHO: ("repeated the form unfilled", _FORM),
     ParseReason.MISSING_KEY: ("lacked a dimension", _FORM),
-    ParseReason.MALFORMED: ("had the form, broken", _FORM),
-    ParseReason.WRONG_TYPE: ("held something else than a number", _FORM),
+    ParseReason.MALFORMED: ("had the form, broken, or a number with a comma", f"{_FORM}; numbers are read {_PLAIN}"),
+    ParseReason.WRONG_TYPE: ("held something else than a number", f"{_FORM}; numbers are read {_PLAIN}"),
     ParseReason.NON_INTEGER: (
         "held a fraction where whole numbers are asked for", "say so in the prompt, or take step = 1 from the rubric's scale",
     ),

@@ -143,7 +143,7 @@ UNSEEN = {
 def test_what_nobody_sees_in_a_prompt_is_a_remark(write_rubric: Write, case: str) -> None:
     sign, remark = UNSEEN[case]
     folder = write_rubric()
-    (folder / "prompt.txt").write_bytes(f"{sign}Judge beauty and truth of this: ".encode())
+    (folder / "prompt.txt").write_bytes(f"{sign}Judge beauty and truth, in JSON, of this: ".encode())
     rubric = load_rubric(folder)
     assert lint(rubric) == []
     assert list(remarks(rubric)) == ([remark] if remark else [])
