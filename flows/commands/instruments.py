@@ -114,6 +114,8 @@ def show(rubric: str, rubrics: Folders = None) -> int:
             said = (dimension.key, ", ".join(dimension.labels), _scale(dimension), _places(dimension))
             table.add_row(*map(name_of, said))
         console.print(table)
+        for figure in (one for one in variant.derived if one.figure):
+            console.print(name_of(f"figure {figure.key}: {_made_of(figure)}, {_scale(figure)}"))
         if variant.prompt is not None:
             console.print(indented(variant.prompt))
     return 0
@@ -183,6 +185,17 @@ def _needs(rubric: Rubric) -> str:
 
 def _places(dimension: Dimension) -> str:
     return "its label" if dimension.at is None else " or ".join((dimension.at, *dimension.or_at))
+
+
+def _made_of(dimension: Dimension) -> str:
+    """Such as "weighted_mean of truth × 4, style × 1", as the rubric declares it."""
+    figure = dimension.figure
+    assert figure is not None
+    weights = [f" × {weight:g}" for weight in figure.weights] or [""] * len(figure.of)
+    of = ", ".join(f"{key}{weight}" for key, weight in zip(figure.of, weights, strict=True)) or "the items"
+    more = f", at least {figure.at_least:g}" if figure.at_least is not None else ""
+    gated = f", {figure.when_parent_fails.replace('_', ' ')} when a parent fails" if figure.when_parent_fails else ""
+    return f"{figure.form} of {of}{more}{gated}"
 
 
 def _scale(dimension: Dimension) -> str:

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +16,8 @@ from rich.console import Console
 from flows.commands.instruments import Folders, choose_category, find_rubric, n_of
 from flows.observability.terminal import indented, one_line, result_console
 from rubrics.declaration import DECLARATION
-from rubrics.items import questions_of
+from rubrics.explaining import explained
+from rubrics.items import Item, questions_of
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
@@ -110,17 +111,21 @@ def try_(
         context: dict[str, Any] = asked[0][2]
         if found.dispatch and category:
             context["category"] = mapped(found, found.dispatch, category)
-        _print_reading(found, reply, logprobs, context)
+        _print_reading(found, reply, logprobs, context, asked[0][0] if len(asked) == 1 else ())
     return 0
 
 
-def _print_reading(rubric: Rubric, reply: Path, logprobs: Path | None, context: dict[str, Any]) -> None:
+def _print_reading(
+    rubric: Rubric, reply: Path, logprobs: Path | None, context: dict[str, Any], items: Sequence[Item] = ()
+) -> None:
+    """The reading; beside it which dimension has no score, and the figures. `items`: all, where one reply answers all."""
     text = _read(reply, REPLY_BYTES).decode("utf-8", "replace")
     if logprobs is not None:
         context["logprobs_json"] = _read(logprobs, REPLY_BYTES).decode("utf-8", "replace")
         if not has_probabilities(context["logprobs_json"]):
             raise InputError(f"{logprobs}: holds no token with its logprob; write {_LOGPROBS_FORM}")
-    said = said_of(rubric, parse_reply(rubric, text, context), context)
+    read = parse_reply(rubric, text, context)
+    said = said_of(rubric, read, context) | explained(rubric, read, text, context, items)
     print(json.dumps(said, ensure_ascii=False))
     if LACKS in said:
         print(

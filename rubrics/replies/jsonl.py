@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from rubrics.explaining import explained
 from rubrics.model import Rubric
 from rubrics.replies.probabilities import lacks_probabilities
 from rubrics.replies.read import parse_reply
@@ -32,7 +33,7 @@ def parse_jsonl(
 def parse_jsonl_line(
     rubric: Rubric, line: str | bytes, *, number: int = 1, category: str | None = None, is_explained: bool = False
 ) -> str:
-    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, where each number stands too.
+    """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, what follows and from where, too.
 
     `category`, where given, wins over the context's. Raises InputError naming the line where it is no such object, or where
     the rubric's prompt depends on a category and there is none, or an unknown one.
@@ -47,8 +48,10 @@ def parse_jsonl_line(
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
     read = parse_reply(rubric, content["raw"], context)
     said = said_of(rubric, read, context)
-    if is_explained and isinstance(read, ReadScores) and isinstance(content["raw"], str):
-        said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
+    if is_explained and isinstance(content["raw"], str):
+        if isinstance(read, ReadScores):
+            said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
+        said |= explained(rubric, read, content["raw"], context)
     return json.dumps(said)
 
 

@@ -61,8 +61,9 @@ def test_parse_explained_says_which_characters_each_number_came_from(salon: Call
     rows = [{"raw": "Reasoning: 4 cats.\nScore: 4/5", "context": {}}, {"raw": "Score: four", "context": {}}]
     said = salon("parse", "--rubric", "alignment", "--explain", "--jsonl", _write(tmp_path / "r.jsonl", rows))
     found = {"span": [26, 27], "text": "4", "in": "Reasoning: 4 cats.\nScore: 4/5"}
+    failed = {"score": {"reason": "wrong_type", "in": "Score: four"}}
     lines = [json.loads(line) for line in said.out.splitlines()]
-    assert lines == [{"scores": {"score": 4}, "found": {"score": found}}, {"error": "wrong_type"}]
+    assert lines == [{"scores": {"score": 4}, "found": {"score": found}}, {"error": "wrong_type", "failed": failed}]
 
 
 @pytest.mark.parametrize(
