@@ -210,8 +210,15 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
 def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
     """Judge `n_samples` of each source and all their twins, and make the table `exam` of them.
 
-    Only what the ledger lacks is asked, under the benchmark's limits. Raises InputError where nothing can be planted.
+    Only what the ledger lacks is asked, under the benchmark's limits; of rubrics of pairs nothing is. Raises InputError where
+    nothing can be planted, or all rubrics are of pairs.
     """
+    examined = {rubric_id: rubric for rubric_id, rubric in run.rubrics.items() if not rubric.is_of_pairs}
+    if not examined:
+        raise InputError(
+            f"pairs are not examined, and every rubric of this benchmark is of pairs ({', '.join(sorted(run.rubrics))}): faults "
+            "are planted in single samples; add a rubric that scores each sample by itself, such as alignment"
+        )
     with lake_in_use(run):
         run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex, publication_id="0" * 64)
         key = exam_of(run, exam, n_samples)
@@ -220,6 +227,6 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
                 "no usable sample of this benchmark can be given one of the faults "
                 f"{', '.join(exam.faults)}: they need a picture, or a prompt; choose other --faults"
             )
-        run = run.having(dataset_id=key)
+        run = replace(run.having(dataset_id=key), rubrics=examined)  # after ingest, which reads what all of them need
         judged, scores = _judged(run)
         return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam)

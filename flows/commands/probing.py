@@ -88,6 +88,8 @@ def exam(
     print_exam_rows(console, [row for row in rows if is_whole or row["is_meant"] is not False])
     console.print("noticed: scored at least a step below the untouched sample; false: of twins in which nothing is changed.")
     console.print("lost: twins without a score, while the same sample unchanged has one.")
+    if paired := sorted(one.id for one in run.rubrics.values() if one.is_of_pairs):
+        console.print(name_of(f"Not examined, as rubrics of pairs are not: {', '.join(paired)}."))
     console.print("Nothing was published: [exam] in the benchmark file makes it part of its runs.", markup=False)
     return 0
 

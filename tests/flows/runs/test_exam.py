@@ -161,6 +161,20 @@ def test_the_command_prints_and_publishes_nothing(home: Path, capsys: pytest.Cap
         exam_command(home / "c.toml", faults="upside_down")
 
 
+def test_pairs_are_not_examined_and_alone_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = '[[rubrics]]\nid = "preference"\n'
+    plain = (home / "plain.toml").read_text()
+    with running_judge(home / "scenario.toml") as url:
+        served = plain.replace("[[judges]]", f'[[judges]]\nbase_url = "{url}"')
+        (home / "mixed.toml").write_text(served + pairs)
+        assert exam_command(home / "mixed.toml", samples=6, faults="erased") == 0
+        assert "Not examined, as rubrics of pairs are not: preference." in capsys.readouterr().out
+        before, _, rest = served.partition("[[rubrics]]")
+        (home / "pairs.toml").write_text(before + pairs + rest[rest.index("[", 1) :])
+        with pytest.raises(InputError, match=r"every rubric of this benchmark is of pairs \(preference\)"):
+            exam_command(home / "pairs.toml", samples=6)
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
