@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,7 +47,7 @@ class Place:
     def read(self, name: str) -> bytes | None:
         """The content of a file; None where there is none. Raises SalonError where it cannot be read."""
         try:
-            return bytes(_store(self.root).get(name).bytes()) if self.is_remote else Path(self.root, name).read_bytes()
+            return bytes(_store(self.root).get(name).bytes()) if self.is_remote else _content_of(Path(self.root, name))
         except FileNotFoundError:
             return None
         except Exception as error:
@@ -68,6 +69,14 @@ class Place:
         else:
             found = [path.name for path in Path(self.root, folder).glob("*") if path.is_dir()]
         return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
+
+def _content_of(path: Path) -> bytes:
+    """A pipe would be waited for without end, and a device read so."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        return file.read()
 
 
 @lru_cache(maxsize=8)

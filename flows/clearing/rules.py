@@ -16,12 +16,12 @@ from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
-from tasks.lake.atomic_files import LEFTOVER_AGE_S
-from tasks.lake.own_places import linked_at
+from tasks.lake.own_places import LEFTOVER_AGE_S, linked_at
 from tasks.lake.reading import Lake
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.pins import pins
 from tasks.publish.pointer import read_pointer
+from tasks.regular_files import content_of
 
 DAY_S: Final = 86_400.0
 _MADE_OF: Final = {
@@ -128,7 +128,7 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
 
 def _identities(folder: Path) -> Mapping[str, Any]:
     try:
-        return dict(json.loads((folder / PROVENANCE).read_bytes()).get("identities") or {})
+        return dict(json.loads(content_of(folder / PROVENANCE)).get("identities") or {})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(
             f"{folder / PROVENANCE} cannot be read ({error}), so what it is made from is not known; restore it first"
@@ -184,6 +184,6 @@ def _partition_named(item: Item) -> tuple[str, str] | None:
     of = {"planned": (JUDGEMENTS.name, "plan_id"), "taken": (REPLIES.name, "snapshot_id"), "verdicts": (CHECKS.name, "check_id")}
     table, name = of[item.name.partition("/")[0]]
     try:
-        return table, str(json.loads(item.paths[0].read_bytes())[name])
+        return table, str(json.loads(content_of(item.paths[0]))[name])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None

@@ -21,6 +21,7 @@ from tasks.lake.pictures import StoredDataset, with_pictures
 from tasks.lake.writing import stage
 from tasks.plan.anchors import as_role
 from tasks.publish.reading import current
+from tasks.regular_files import content_of
 
 N_LEVELS = 3
 """Within a category anchors are taken alike from the low, middle and high third of its scores: a judge may change at one end."""
@@ -87,7 +88,7 @@ def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
     pull(lake_root, folder.relative_to(lake_root).as_posix())
     for path in folder.glob("*.json"):
         try:
-            found.append(AnchorSet(**json.loads(path.read_bytes())))
+            found.append(AnchorSet(**json.loads(content_of(path))))
         except (ValueError, TypeError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is not a note of frozen anchors ({error}); restore it") from error
     return sorted(found, key=lambda one: one.frozen_at)

@@ -14,6 +14,7 @@ from pathlib import Path
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
+from tasks.regular_files import content_of
 
 
 def mutex_name(name_in_ledger: str) -> str:
@@ -92,7 +93,7 @@ def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[
 
 def _read(path: Path) -> NightNote:
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(content_of(path))
         return NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(f"{path} is not the note of a night ({error}); delete it and run that night again") from error

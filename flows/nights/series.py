@@ -28,6 +28,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import MANIFEST, publication_folder
 from tasks.publish.identity import code_version
 from tasks.publish.reading import Publication, load_cells
+from tasks.regular_files import content_of
 from tasks.stopping import check_not_stopped
 
 _NIGHT = {"benchmark": pl.String(), "run_date": pl.Date()}
@@ -148,7 +149,7 @@ def _read(path: Path) -> pl.DataFrame:
     """The kept nights. A file that is not there, cannot be read or is another version's holds none."""
     fresh(path)
     try:
-        found = pl.read_parquet(path.read_bytes())  # at once: another run may replace it
+        found = pl.read_parquet(content_of(path))  # at once: another run may replace it
     except (OSError, pl.exceptions.PolarsError):
         return pl.DataFrame(schema=_schema())
     return found if found.schema == _schema() else pl.DataFrame(schema=_schema())

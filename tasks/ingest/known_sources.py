@@ -29,6 +29,7 @@ from tasks.lake.atomic_files import store_error, write_bytes
 from tasks.lake.own_places import own_folder, remove_in
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
+from tasks.regular_files import content_of
 
 FOLDER = "sources"
 
@@ -193,7 +194,7 @@ class KnownSources:
 def known_source(path: Path) -> KnownSource | None:
     """What a file of the folder says; None where it is none, or was cut short: the source is read then."""
     try:
-        said = orjson.loads(zlib.decompress(path.read_bytes()))
+        said = orjson.loads(zlib.decompress(content_of(path)))
         parts, roles = [KnownPart(**part) for part in said["parts"]], [(model, name) for model, name in said["roles"]]
         left_out = LeftOut(**said["left_out"]) if said.get("left_out") else None
         return KnownSource(**said | {"parts": parts, "roles": roles, "left_out": left_out})

@@ -13,6 +13,7 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 from tasks.lake.atomic_files import sha256_of_file, write_bytes
+from tasks.regular_files import content_of
 
 FOLDER = "judge-servers"
 """In a lake: logs, what ran, and the digests of weights that were read."""
@@ -89,7 +90,7 @@ def _files(path: Path) -> Iterator[tuple[str, Path]]:
 
 def _known(path: Path) -> dict[str, list[object]]:
     try:
-        found = orjson.loads(path.read_bytes())
+        found = orjson.loads(content_of(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -7,8 +7,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
-import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import InputError, StoreError, remedy
-from tasks.lake.own_places import open_lock, own_folder, remove_in
+from tasks.lake.own_places import open_lock
+from tasks.regular_files import opened
 from tasks.stopping import STOP, check_not_stopped
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 IMAGE_ROWS_PER_GROUP = 64  # a row group of 64 pictures reads in about 2 ms
 IMAGE_ROWS_PER_WRITE, IMAGE_PAGE_BYTES = 8, 1024 * 1024
 """After so many rows a page may end, and it ends at so many bytes; else a row group is one page of 10 MB readers hold whole."""
-LEFTOVER_AGE_S = 2 * 86_400.0
 _LOCK_POLL_S = 0.05
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -106,13 +104,13 @@ def fsync_folder(folder: Path) -> None:
 
 def sha256_of_file(path: Path) -> str:
     """Hexadecimal sha256 of a file, read in blocks."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_footer(path: Path) -> str:
     """sha256 of what stands at the end of a Parquet file: its schema, where its columns are, how long all that is."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         n_bytes = file.seek(0, os.SEEK_END)
         file.seek(max(0, n_bytes - 8))
         n_footer = int.from_bytes(file.read(4), "little") + 8
@@ -137,30 +135,6 @@ def sha256_without_pictures(path: Path) -> str:
                 file.seek(done)
         digest.update(file.read())
     return digest.hexdigest()
-
-
-def sweep(lake_root: Path) -> None:
-    """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder.
-
-    By the file system's own clock: to a machine whose clock is days ahead, what its neighbours write is old. Raises
-    CorruptLakeError where staging is a link: nothing is taken away through one.
-    """
-    staging = lake_root / "staging"
-    with suppress(OSError):  # read-only, full: whoever writes next says so
-        make_folder(staging)
-        with own_folder(lake_root, staging) as folder:
-            oldest_s = _file_clock_s(staging) - LEFTOVER_AGE_S
-            for entry in list(os.scandir(folder)):
-                with suppress(OSError):  # another run may sweep too
-                    if entry.stat(follow_symlinks=False).st_mtime < oldest_s:
-                        remove_in(folder, entry.name)
-
-
-def _file_clock_s(folder: Path) -> float:
-    """What time it is where the folder is kept."""
-    with suppress(OSError), tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
-        return os.fstat(file.fileno()).st_mtime
-    return time.time()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import locked, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind
+from tasks.regular_files import content_of
 
 NAME = "lake.json"
 _IS_ID = re.compile("[0-9a-f]{32}")
@@ -41,7 +42,7 @@ def find_lake_id(root: Path) -> str | None:
     bucket = bucket_behind(root)
     try:
         if bucket is None:
-            content = (root / NAME).read_bytes()
+            content = content_of(root / NAME)
         else:
             stored = bucket.get(NAME)  # never a copy of it: the working folder may outlive the bucket's lake
             if stored is None:

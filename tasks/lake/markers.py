@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import sha256_of_file, sha256_of_footer, sha256_without_pictures
+from tasks.regular_files import content_of
 
 WITHOUT_PICTURES = "sha256_without_pictures"
 FOOTER = "sha256_of_footer"
@@ -30,7 +31,7 @@ def part_name(index: int) -> str:
 @lru_cache(maxsize=16)
 def entries_in(marker: Path, changed_ns: int) -> dict[str, dict[str, Any]]:  # noqa: ARG001
     """What a marker that was written at this time says of each part, by name: read once, not for each of thousands."""
-    return {entry["name"]: entry for entry in entries_of(marker, marker.read_bytes())}
+    return {entry["name"]: entry for entry in entries_of(marker, content_of(marker))}
 
 
 def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:

@@ -7,11 +7,15 @@ may stand behind one; nothing is deleted, and no lock taken. By descriptors, so 
 import os
 import shutil
 import stat
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from schemas.errors import CorruptLakeError
+
+LEFTOVER_AGE_S = 2 * 86_400.0
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a network disk locks what is open for writing
@@ -62,6 +66,28 @@ def remove_in(folder: int, name: str) -> None:
         shutil.rmtree(name, dir_fd=folder)
     elif not stat.S_ISLNK(mode):
         os.unlink(name, dir_fd=folder)
+
+
+def sweep(lake_root: Path) -> None:
+    """Remove what killed runs left in staging days ago; what a living run stages is younger: each part touches its folder.
+
+    By the file system's own clock: to a machine whose clock is days ahead, what its neighbours write is old. Raises
+    CorruptLakeError where staging is a link: nothing is taken away through one.
+    """
+    staging = lake_root / "staging"
+    with suppress(OSError), own_folder(lake_root, staging) as folder:
+        oldest_s = _file_clock_s(staging) - LEFTOVER_AGE_S
+        for entry in list(os.scandir(folder)):
+            with suppress(OSError):  # another run may sweep too
+                if entry.stat(follow_symlinks=False).st_mtime < oldest_s:
+                    remove_in(folder, entry.name)
+
+
+def _file_clock_s(folder: Path) -> float:
+    """What time it is where the folder is kept."""
+    with suppress(OSError), tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp") as file:
+        return os.fstat(file.fileno()).st_mtime
+    return time.time()
 
 
 def _opened(folder: int, name: str, path: Path, flags: int) -> int:

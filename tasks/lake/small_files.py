@@ -9,6 +9,7 @@ import polars as pl
 
 from schemas.errors import CorruptLakeError
 from schemas.tables.table import Table
+from tasks.regular_files import NotRegularError, content_of
 
 
 def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
@@ -19,7 +20,7 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
     empty = table.empty()
     if not paths:
         return empty
-    contents = [path.read_bytes() for path in paths]
+    contents = [_content_of(path) for path in paths]
     options: dict[str, Any] = {"missing_columns": "insert", "extra_columns": "ignore", "hive_partitioning": False}
     try:
         return pl.scan_parquet(contents, schema=empty.schema, **options).collect()
@@ -28,6 +29,13 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
         raise CorruptLakeError(
             f"{broken} is no table {table.name} that Salon wrote ({str(error)[:200]}); restore it, or move it out of the lake"
         ) from error
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return content_of(path)
+    except NotRegularError as error:
+        raise CorruptLakeError(f"{path} is none of the lake's files ({error}); move it out of the lake") from error
 
 
 def _is_parquet(content: bytes) -> bool:

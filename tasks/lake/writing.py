@@ -12,19 +12,12 @@ import pyarrow as pa
 
 from schemas.errors import StoreError
 from schemas.tables.table import Table, conform
-from tasks.lake.atomic_files import (
-    link_or_copy,
-    locked,
-    place_folder,
-    store_error,
-    sweep,
-    write_bytes,
-    write_tables,
-)
+from tasks.lake.atomic_files import link_or_copy, locked, place_folder, store_error, write_bytes, write_tables
 from tasks.lake.markers import describe, describe_the_rest, part_name
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_staged, commit_staged, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
+from tasks.lake.own_places import sweep
 from tasks.lake.reading import Lake
 
 

@@ -28,6 +28,7 @@ from tasks.ledger.full_disk import is_full, root_of
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.statements import insert_where_absent, state_row, upsert
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema
+from tasks.regular_files import NotRegularError, content_of
 
 log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000
@@ -67,11 +68,18 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
 
 
 def _forget_unwritten(path: Path) -> None:
-    """Empty a file of one page of zeros: a power cut left it of a ledger being made, and SQLite calls it no database."""
-    with suppress(OSError), path.open("rb") as file:  # SQLite says what is in the way
-        begun = file.read(_LARGEST_PAGE + 1)
+    """Empty a file of one page of zeros: a power cut left it of a ledger being made, and SQLite calls it no database.
+
+    Raises StoreError where no file stands there: SQLite would wait for a pipe.
+    """
+    try:
+        begun = content_of(path, _LARGEST_PAGE + 1)
         if 0 < len(begun) <= _LARGEST_PAGE and not any(begun):
             os.truncate(path, 0)
+    except NotRegularError as error:
+        raise StoreError(f"the ledger {path} cannot be used: {error}; check the folder it stands in, or name another") from error
+    except OSError:
+        return  # SQLite says what is in the way
 
 
 def _network(url: URL) -> dict[str, Any]:

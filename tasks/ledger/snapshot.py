@@ -1,7 +1,4 @@
-"""The snapshot a run reads from the ledger: every planned request with its replies, or with why it has none; and the way back.
-
-Replies recorded elsewhere are import_replies/importing.py.
-"""
+"""The snapshot a run reads from the ledger: requests with replies, or why there is none; and back. Imports: import_replies/."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,6 +25,7 @@ from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import stored_row
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import LEDGER_META
+from tasks.regular_files import content_of
 from tasks.stopping import check_not_stopped
 
 _ASKED = ["request_key", "judge_model"]
@@ -132,7 +130,7 @@ def snapshot_id(digests: Iterable[str]) -> str:
 def last_taken(context: StageContext) -> LastSnapshot | None:
     """The snapshot last taken of the run's plan, where it stands in the lake. A note that cannot be read is no note."""
     try:
-        said = json.loads(_note_of_plan(context).read_bytes())
+        said = json.loads(content_of(_note_of_plan(context)))
         taken = LastSnapshot(str(said["snapshot_id"]), str(said["ledger_state"]), said["is_answered"] is True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

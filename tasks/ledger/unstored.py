@@ -26,6 +26,7 @@ from tasks.ledger.ledger import END, Ledger
 from tasks.ledger.process_identity import HERE, Machine
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import ATTEMPTS, REPLIES
+from tasks.regular_files import content_of
 
 log = logging.getLogger("salon.ledger")
 FOLDER: Final = "unstored"
@@ -123,7 +124,7 @@ def _read(path: Path) -> dict[str, Any]:
     """What a file holds; a column that an earlier Salon did not keep is null. Raises CorruptLakeError."""
     why = "it holds something else"
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(content_of(path))
         row = {column.name: _of_json(said["reply"].get(column.name)) for column in REPLIES.columns}
         if (
             isinstance(said["attempt_id"], str)

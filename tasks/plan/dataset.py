@@ -27,6 +27,7 @@ from tasks.plan.choices import choices_of
 from tasks.plan.pairs import pair_rows, paired
 from tasks.plan.rows import Planned, Planner
 from tasks.plan.samples import first_unusable, scanned, with_first_row
+from tasks.regular_files import content_of
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 50_000
@@ -131,7 +132,7 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
 def known_plan(context: StageContext) -> Plan | None:
     """The plan made before from the same dataset, rubrics, judges and code, where it stands in the lake."""
     try:
-        said = orjson.loads(_note(context).read_bytes())
+        said = orjson.loads(content_of(_note(context)))
         plan = Plan(str(said["plan_id"]), tuple(PlannedPart(**part) for part in said["parts"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -35,6 +35,7 @@ from tasks.publish.folders import (
 )
 from tasks.publish.identity import provenance
 from tasks.publish.publication import Draft
+from tasks.regular_files import content_of
 
 AGAINST_JUDGE = "against_judge"
 
@@ -62,7 +63,7 @@ def given(reference: Reference) -> dict[Table, pl.DataFrame]:
 def reference_in(folder: Path) -> Reference:
     """What a published agreement holds scores against."""
     votes = folder / f"{VOTES.name}.parquet"
-    said = json.loads((folder / PROVENANCE).read_bytes())["identities"].get(AGAINST_JUDGE)
+    said = json.loads(content_of(folder / PROVENANCE))["identities"].get(AGAINST_JUDGE)
     return Reference(
         pl.read_parquet(folder / f"{RATINGS.name}.parquet"), pl.read_parquet(votes) if votes.is_file() else VOTES.empty(), said
     )
@@ -103,7 +104,7 @@ def publish_agreement(
     is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), judge)
     if not is_new:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
-    pointer = name.said | {"manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()}
+    pointer = name.said | {"manifest_sha256": hashlib.sha256(content_of(folder / MANIFEST)).hexdigest()}
     write_bytes(as_json(pointer), home / POINTER, staging)
     push(lake_root, home / POINTER)
     return Published(folder, name.publication_id, is_new, is_current=True)

@@ -20,6 +20,7 @@ from tasks.lake.atomic_files import scratch, sha256_of_file, write_bytes, write_
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, fresh, push
 from tasks.lake.own_places import remove
 from tasks.publish.folders import LAYOUT, as_json
+from tasks.regular_files import content_of
 
 KEPT_S: Final = 86_400.0
 """How long a version stays after it was written once there is a newer one: a reader that was told of it may still open it."""
@@ -47,7 +48,7 @@ def living_table(lake_root: Path, table: Table, benchmark: str) -> Path | None:
     pointer = _pointer(lake_root, table, benchmark)
     fresh(pointer)
     try:
-        said = json.loads(pointer.read_bytes())
+        said = json.loads(content_of(pointer))
         path, sha256 = pointer.parent / table.name / Path(str(said["path"])).name, said["sha256"]
         if sha256_of_file(bring(path)) == sha256:
             return path

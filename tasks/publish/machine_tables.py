@@ -26,6 +26,7 @@ from tasks.lake.object_store.cache_folder import push
 from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
 from tasks.publish.folders import LAYOUT, PROVENANCE, PublicationName
+from tasks.regular_files import content_of
 from tasks.stopping import check_not_stopped
 
 FOLDER, LISTING = "tables", "tables.json"
@@ -125,7 +126,7 @@ def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark:
     root = tables_folder(lake.root).parent
     folders = sorted(root.joinpath(benchmark).glob(f"*/{LISTING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     listing = next((path for path in folders if _made_of(path.parent, table) == key), None)
-    files = [] if listing is None else json.loads(listing.read_bytes())["files"]
+    files = [] if listing is None else json.loads(content_of(listing))["files"]
     there = [(root / file["path"], file["sha256"]) for file in files if file["table"] == table.name]
     if not there or any(not path.is_file() or sha256_of_file(path) != sha256 for path, sha256 in there):
         return False
@@ -140,7 +141,7 @@ def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark:
 
 def _made_of(folder: Path, table: Table) -> tuple[object, object]:
     """The partition that a publication has a large table of, and the code that placed it."""
-    identities = json.loads((folder / PROVENANCE).read_bytes()).get("identities") or {}
+    identities = json.loads(content_of(folder / PROVENANCE)).get("identities") or {}
     identity = next(name for one, name in LARGE if one is table)
     return identities.get(identity), identities.get("code_version")
 
@@ -164,7 +165,7 @@ def _describe(lake_root: Path, table: Table, path: Path) -> PlacedFile:
 def changed_tables(lake_root: Path, folder: Path) -> list[str]:
     """The paths below `publish/v1/` whose bytes are not those that the publication in `folder` lists; empty where all are."""
     root = tables_folder(lake_root).parent
-    files = json.loads((folder / LISTING).read_bytes())["files"]
+    files = json.loads(content_of(folder / LISTING))["files"]
     return [file["path"] for file in files if not _is_as_listed(root / file["path"], file)]
 
 

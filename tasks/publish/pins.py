@@ -9,6 +9,7 @@ from pathlib import Path
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import fsync_folder, locked, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
+from tasks.regular_files import content_of
 
 FOLDER = "pins"
 
@@ -33,7 +34,7 @@ def pins(lake_root: Path) -> list[Pin]:
     pull(lake_root, FOLDER)
     for path in (lake_root / FOLDER).glob("*.json"):
         try:
-            found.append(Pin(**json.loads(path.read_bytes())))
+            found.append(Pin(**json.loads(content_of(path))))
         except (ValueError, TypeError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is not a pin Salon wrote ({error}); pin that publication again") from error
     return sorted(found, key=lambda pin: (pin.pinned_at, pin.publication_id))

@@ -19,6 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, as_json
 from tasks.publish.machine_tables import LARGE, LISTING
 from tasks.publish.promotion import Standing, standing_in, why_not_current, why_not_good
+from tasks.regular_files import content_of
 
 _Rule = Callable[[Standing, Standing | None], str | None]
 N_TRIES: Final = 100  # in a bucket; each failure is another run's success
@@ -31,7 +32,7 @@ def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
     """What a pointer of a benchmark's folder says; None where there is none. Raises CorruptLakeError where it is not whole."""
     path = home / name
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(content_of(path))
         named = {name: str(found[name]) for name in ("publication_id", "run_date", "manifest_sha256")}
         date.fromisoformat(named["run_date"])
     except FileNotFoundError:
@@ -115,7 +116,7 @@ def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date
                     bucket.delete([relative])
                 path.unlink(missing_ok=True)
                 return
-            for file in json.loads(bring(other[0] / MANIFEST).read_bytes())["files"]:  # the pointer names its tables
+            for file in json.loads(content_of(bring(other[0] / MANIFEST)))["files"]:  # the pointer names its tables
                 bring(other[0] / file)
             content = _content(other[0], benchmark, other[1])
             if bucket is None or _put(bucket, relative, content, e_tag):
@@ -140,7 +141,7 @@ def _content(folder: Path, benchmark: str, run_date: date) -> bytes:
     return as_json(
         {
             "benchmark": benchmark,
-            "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+            "manifest_sha256": hashlib.sha256(content_of(folder / MANIFEST)).hexdigest(),
             "publication_id": folder.name,
             "run_date": run_date,
             "schema_version": SCHEMA_VERSION,
@@ -159,7 +160,7 @@ def _large_tables(folder: Path) -> dict[str, list[str]]:
     """The files of the tables that do not stand in the folder, relative to the pointer's."""
     if not (folder / LISTING).is_file():  # published before there were tables for machines
         return {}
-    files = json.loads((folder / LISTING).read_bytes())["files"]
+    files = json.loads(content_of(folder / LISTING))["files"]
     large = {table.name for table, _ in LARGE}
     return {
         name: [f"../{file['path']}" for file in files if file["table"] == name]

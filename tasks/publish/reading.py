@@ -24,6 +24,7 @@ from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, PO
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.standings.placed_cells import placed, with_comparisons
+from tasks.regular_files import content_of
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -43,7 +44,7 @@ class Publication:
         """What provenance.json says."""
         path = checked_file(self, PROVENANCE)
         try:
-            return dict(json.loads(path.read_bytes()))
+            return dict(json.loads(content_of(path)))
         except (ValueError, TypeError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is no JSON object ({error}); restore the folder from a copy, or run again") from error
 
@@ -239,7 +240,7 @@ def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(content_of(path))
         files = {str(name): {"sha256": str(entry["sha256"])} for name, entry in dict(found["files"]).items()}
         return {name: str(found[name]) for name in ("benchmark", "publication_id", "run_date")} | {"files": files}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -14,6 +14,7 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import runs
+from tasks.regular_files import content_of
 
 FOLDER = "withdrawn"
 
@@ -47,7 +48,7 @@ def taken_back(lake_root: Path) -> set[str]:
     pull(lake_root, FOLDER)
     for path in sorted((lake_root / FOLDER).glob("*.json")):
         try:
-            found[path.stem] = int(json.loads(path.read_bytes())["n_runs"])
+            found[path.stem] = int(json.loads(content_of(path))["n_runs"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CorruptLakeError(f"{path} is no withdrawal Salon wrote ({error}); withdraw that publication again") from error
     n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}

@@ -17,6 +17,7 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import sha256_of_file, sha256_without_pictures, write_bytes
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
+from tasks.regular_files import content_of
 from tasks.stopping import check_not_stopped
 from tasks.validate.buckets import PARTITIONS
 from tasks.validate.data_docs import make_self_contained
@@ -54,7 +55,7 @@ def checked(context: StageContext) -> ValidationResult:
 def _found(lake: Lake, note: Path, publication_id: str) -> ValidationResult | None:
     """The verdict noted, as this run's. A note that cannot be read is no note."""
     try:
-        said = json.loads(note.read_bytes())
+        said = json.loads(content_of(note))
         check_id, sentences = str(said["check_id"]), [str(one) for one in said["sentences"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -21,6 +21,7 @@ from tasks.lake.reading import Lake, with_later_columns
 from tasks.lake.writing import stage
 from tasks.ledger.snapshot import changed_replies, part_digest, snapshot_id
 from tasks.publish.folders import PROVENANCE
+from tasks.regular_files import content_of
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import parse_part, reading_id
 from tasks.verify.layers import Layer, Tally
@@ -36,7 +37,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     """
     stored.bring_as_it_is(table, key)
     try:
-        entries = json.loads(stored.marker(table, key).read_bytes())["parts"]
+        entries = json.loads(content_of(stored.marker(table, key)))["parts"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return [Difference(table.name, key, "", "a whole partition", "it is not in the lake, or its marker is broken")], 0
     found: list[Difference] = []

@@ -15,6 +15,7 @@ from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, PO
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import tables_named
 from tasks.publish.reading import look_again
+from tasks.regular_files import content_of
 from tasks.verify.rows import NOTHING, Difference, compare_json, shown
 
 
@@ -47,7 +48,7 @@ def is_agreement(folder: Path) -> bool:
 def read_json(path: Path) -> dict[str, Any] | None:
     """A JSON object, or None where the file is not there or holds none."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(content_of(path))
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

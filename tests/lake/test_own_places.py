@@ -9,8 +9,8 @@ import pytest
 
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS
-from tasks.lake.atomic_files import locked, sweep
-from tasks.lake.own_places import linked_at, remove
+from tasks.lake.atomic_files import locked
+from tasks.lake.own_places import linked_at, remove, sweep
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tests.support.small_lake import table_of

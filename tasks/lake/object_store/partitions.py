@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import CorruptLakeError, StoreError
-from tasks.lake.atomic_files import LEFTOVER_AGE_S, sha256_of_file
+from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.markers import PART, describe, entries_of
 from tasks.lake.object_store.client import Bucket, Stored, each
+from tasks.lake.own_places import LEFTOVER_AGE_S
 
 STAGING = "staging"
 
