@@ -9,11 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
 from schemas.errors import SourceError
 from schemas.input_budget import CSV_COLUMNS, CSV_FIELD_CHARACTERS, ROW_BYTES
+from tasks.regular_files import opened
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _QUOTED = re.compile(r'(?<![^,;\t\r\n])"(?:[^"]|"")*"?')
@@ -103,7 +105,7 @@ def _opened(path: Path) -> TextIO:
 
     A byte that is not UTF-8 comes as half a character, and costs its row alone.
     """
-    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return TextIOWrapper(opened(path), encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _checked(header: list[str] | None, name: str) -> tuple[str, ...]:

@@ -51,9 +51,30 @@ def test_for_a_reader_of_folders_a_placeholder_stands_for_no_file(tree, benchmar
 
 
 def test_a_link_to_a_folder_is_a_folder(tree, benchmark_of):
-    (tree / "out" / "sdxl" / "linked").symlink_to(tree / "out" / "flux")
+    (tree / "out" / "sdxl" / "linked").symlink_to(tree / "out" / "sdxl" / "base")
     source = {"reader": "imagefolder", "path": "out/sdxl/l{checkpoint}", "model": "sdxl"}
     assert found(benchmark_of(source)) == [("sdxl", "inked", "linked")]
+
+
+LINKED_OUT = {
+    "a folder": ("out/sdxl/l{checkpoint}", "out/sdxl/linked", "out/flux"),
+    "a file": ("out/sdxl/l{checkpoint}.csv", "out/sdxl/linked.csv", "sdxl.jsonl"),
+    "a folder between": ("out/{model}/base", "out/linked", "private"),
+    "a folder behind": ("out/{model}/samples", "out/flux/samples", "private"),
+}
+
+
+@pytest.mark.parametrize(("path", "link", "to"), LINKED_OUT.values(), ids=LINKED_OUT.keys())
+def test_what_a_placeholder_finds_is_below_the_folder_that_is_looked_in(tree, benchmark_of, path, link, to):
+    (tree / "private" / "base").mkdir(parents=True)
+    (tree / link).symlink_to(tree / to)
+    with pytest.raises(SourceError, match="is a link that leaves"):
+        expand(benchmark_of({"reader": "manifest", "path": path}))
+    (tree / "elsewhere").mkdir()
+    (tree / "out").rename(tree / "elsewhere" / "out")
+    (tree / "out").symlink_to(tree / "elsewhere" / "out")
+    (tree / link).unlink()
+    assert found(benchmark_of({"reader": "geneval", "path": "out/{model}/base"})), "what the file names may be a link"
 
 
 def test_without_placeholders_the_constants_hold(tree, benchmark_of):

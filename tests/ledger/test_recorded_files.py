@@ -1,9 +1,13 @@
 """Files of recorded replies: what separates their cells, and that a broken row costs itself alone."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from schemas.errors import SourceError
 from schemas.input_budget import ROW_BYTES
+from tasks.ledger.import_replies.files import read_rows
 from tests.support.importing import Import
 
 B, C = '{"item_id": "b", "reply": "x"}', '{"item_id": "c", "reply": "y"}'
@@ -38,3 +42,10 @@ def test_what_separates_a_csv_is_seen_in_its_header(recorded: Import, separator:
 def test_where_no_column_names_the_sample_the_columns_are_told(recorded: Import) -> None:
     with pytest.raises(SourceError, match=r'its columns: Item_ID, answer \(did you mean item_id = "Item_ID"\?\)'):
         recorded("Item_ID;answer\nb;x\n", "r.csv", columns={"reply": "answer"})
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.json", "r.csv", "r.parquet"])
+def test_a_pipe_in_a_folder_is_named_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(SourceError, match=rf"{name}.* it is a pipe, not a regular file"):
+        list(read_rows(tmp_path))

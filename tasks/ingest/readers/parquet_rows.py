@@ -15,12 +15,14 @@ from schemas.input_budget import (
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import Record
 from tasks.lake.row_groups import rows_at_once
+from tasks.regular_files import opened
 
 
 def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
     """The file's rows in order, of them only `columns`. Raises SourceError where the file cannot be read."""
     number = 0
     try:
+        opened(path).close()  # what follows opens it by its name, several times
         schema = pq.read_schema(path)
         there = tuple(schema.names)
         wanted = [column for column in there if column in columns]

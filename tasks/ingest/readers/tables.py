@@ -13,10 +13,11 @@ from schemas.input_budget import JSON_FILE_BYTES, LINE_BYTES, ROW_BYTES, object_
 from schemas.statuses.rows import SampleStatus
 from tasks.delimited import delimited, separated_otherwise
 from tasks.ingest.left_out import LeftOut
-from tasks.ingest.paths import quote
+from tasks.ingest.paths import RefusedPath, locate, quote
 from tasks.ingest.readers.parquet_rows import parquet_rows
 from tasks.ingest.rows import DatasetReader, RawRow, Record, columns_read
 from tasks.ingest.sources import ResolvedSource
+from tasks.regular_files import content_of, opened
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 
@@ -43,7 +44,7 @@ def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
 def _json_lines(path: Path, name: str) -> Iterator[Record]:
     number, has_rows = 0, False
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             while line := file.readline(LINE_BYTES):
                 if len(line) == LINE_BYTES:  # the rest of it is passed over
                     while (rest := file.readline(ROW_BYTES)) and not rest.endswith(b"\n"):
@@ -75,9 +76,10 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
 def _json(path: Path, name: str) -> Iterator[Record]:
     """A list of objects, or an object of objects whose keys become the column `__key__`."""
     try:
-        if path.stat().st_size > JSON_FILE_BYTES:
+        content = content_of(path, JSON_FILE_BYTES + 1)
+        if len(content) > JSON_FILE_BYTES:
             raise SourceError(f"{name} is over {JSON_FILE_BYTES} bytes long; write it as .jsonl, one object a line")
-        found = json.loads(path.read_bytes().decode("utf-8-sig"))
+        found = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise _unreadable(name, error) from error
     except (ValueError, RecursionError) as error:
@@ -104,11 +106,15 @@ def _manifest_rows(source: ResolvedSource) -> Iterator[RawRow]:
 def _manifest_of(source: ResolvedSource) -> Path:
     path = source.path
     if path.is_dir():
-        there = sorted(path / f"manifest{suffix}" for suffix in SUFFIXES if (path / f"manifest{suffix}").is_file())
+        names = sorted(f"manifest{suffix}" for suffix in SUFFIXES)
+        there = [name for name in names if (path / name).exists() and not (path / name).is_dir()]
         if len(there) != 1:
-            found = ", ".join(one.name for one in there) or "none"
+            found = ", ".join(there) or "none"
             raise SourceError(f"source {source.name!r}: {path} should hold one manifest ({', '.join(SUFFIXES)}); found {found}")
-        path = there[0]
+        found_at = locate(path, there[0])
+        if isinstance(found_at, RefusedPath):
+            raise SourceError(f"source {source.name!r}: {found_at.detail}; name the manifest itself in path, or put it there")
+        path = path / there[0]
     return path
 
 

@@ -16,6 +16,7 @@ from schemas.input_budget import JSON_FILE_BYTES, ROW_BYTES, object_of
 from schemas.pointers import MISSING, look_up
 from tasks.delimited import delimited, separated_otherwise
 from tasks.lake.row_groups import rows_at_once
+from tasks.regular_files import content_of, opened
 
 _ROWS_PER_BATCH = 5_000
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.\[\]-]*)(\|text)?\}")
@@ -111,7 +112,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _jsonl(file: Path) -> _Rows:
-    with file.open("rb") as lines:
+    with opened(file) as lines:
         for number, line in enumerate(iter(lambda: lines.readline(ROW_BYTES + 1), b""), 1):
             if len(line) > ROW_BYTES:
                 yield number, f"is over {ROW_BYTES:,} bytes long"
@@ -145,15 +146,15 @@ def _loads(text: bytes) -> Any:
 
 def _json(file: Path) -> _Rows:
     """A list of objects, which is read whole; or objects line by line, whatever the file is called."""
-    with file.open("rb") as opened:
-        is_list = opened.read(ROW_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    is_list = content_of(file, ROW_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     if not is_list:
         yield from _jsonl(file)
         return
-    if file.stat().st_size > JSON_FILE_BYTES:
+    content = content_of(file, JSON_FILE_BYTES + 1)
+    if len(content) > JSON_FILE_BYTES:
         raise SourceError(f"{file}: a JSON list of over {JSON_FILE_BYTES:,} bytes; write it as JSON Lines, an object a line")
     try:
-        rows = _loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        rows = _loads(content.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):
@@ -166,6 +167,7 @@ def _csv(file: Path) -> _Rows:
 
 def _parquet(file: Path) -> _Rows:
     number = 0
+    opened(file).close()  # what follows opens it by its name, several times
     with pq.ParquetFile(file) as parquet:
         for group, n_rows in enumerate(rows_at_once(file, parquet.metadata, None, str(file), _ROWS_PER_BATCH)):
             for batch in parquet.iter_batches(n_rows, row_groups=[group]):
