@@ -3,10 +3,12 @@
 What is fetched never goes into the environment, where every child process would inherit it. Fetching is flows/executors/keys.py.
 """
 
+import functools
 import html
 import json
 import os
 import re
+from html.entities import html5
 from urllib.parse import quote, quote_plus
 
 N_SECRET_CHARACTERS = 8
@@ -36,21 +38,49 @@ def may_be_a_word(secret: str) -> bool:
     return len(secret) < _N_WORD_CHARACTERS and not any(map(str.isdigit, secret))
 
 
-def spelled(secret: str) -> re.Pattern[str]:
-    """Finds the secret, each of its signs escaped or not: .NET writes + as a number in JSON, PHP / with a stroke before it.
+class Spelled:
+    """A secret as others write it: in capitals or not, each sign that is no letter or digit escaped or not.
 
-    Other encodings of the whole, base64 for one, are not found.
+    Addresses, JSON (once more in JSON too) and HTML escape signs; .NET writes + as a number, PHP / with a stroke before it. Other
+    encodings of the whole, base64 for one, are not found.
     """
-    return re.compile("".join(_sign(character) for character in secret))
+
+    __slots__ = ("_core", "_pattern")
+
+    def __init__(self, secret: str) -> None:
+        # No encoder touches letters and digits. Most texts lack the longest run of them: they are looked at no further.
+        self._core = max(re.split(r"[^A-Za-z0-9]+", secret), key=len).lower()
+        self._pattern = "".join(_sign(character) for character in secret)
+
+    def is_in(self, text: str) -> bool:
+        """Whether a text holds it."""
+        return self._core in text.lower() and re.search(self._pattern, text, _ANY_CASE) is not None
+
+    def sub(self, mark: str, text: str) -> str:
+        """The text with the mark in its place."""
+        if self._core not in text.lower():
+            return text
+        return re.sub(self._pattern, lambda _: mark, text, flags=_ANY_CASE)
+
+    def sub_bytes(self, mark: bytes, content: bytes) -> bytes:
+        """The same of a body that is not yet read."""
+        if self._core.encode() not in content.lower():
+            return content
+        return re.sub(self._pattern.encode(), lambda _: mark, content, flags=_ANY_CASE)
 
 
+_ANY_CASE = re.IGNORECASE | re.ASCII
+
+
+@functools.cache
 def _sign(character: str) -> str:
-    if character.isascii() and (character.isalnum() or character in "-_"):
-        return character  # no encoder touches them
+    if character.isascii() and character.isalnum():
+        return character
     number = ord(character)
     forms = {
-        character, f"\\{character}", quote(character, safe=""), quote(character, safe="").lower(), quote_plus(character),
-        ascii(character)[1:-1], json.dumps(character)[1:-1], f"\\u{number:04x}", f"\\u{number:04X}", html.escape(character),
-        f"&#{number};", f"&#x{number:x};", f"&#x{number:X};",
+        character, f"\\{character}", quote(character, safe=""), "".join(f"%{byte:02x}" for byte in character.encode()),
+        quote_plus(character), ascii(character)[1:-1], json.dumps(character)[1:-1], html.escape(character),
+        *(f"&{name}" for name, written in html5.items() if written == character and name.endswith(";")),
     }  # fmt: skip
-    return f"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
+    numbers = rf"\\{{1,4}}u{number:04x}|&\#0{{0,8}}{number};|&\#x0{{0,8}}{number:x};"
+    return f"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))}|{numbers})"

@@ -18,7 +18,7 @@ from typing import Any
 
 from flows.observability.terminal import hanging, printable
 from schemas.errors import SalonError
-from tasks.api_keys import N_SECRET_CHARACTERS, fetched, spelled
+from tasks.api_keys import N_SECRET_CHARACTERS, Spelled, fetched
 
 REMOVED = "[removed]"
 
@@ -62,7 +62,7 @@ def watch(names: Iterable[str]) -> None:
 def redacted(text: str) -> str:
     """The text without the values of secret environment variables, and without what looks like a secret."""
     for secret in _secrets():
-        text = spelled(secret).sub(REMOVED, text)
+        text = Spelled(secret).sub(REMOVED, text)
     text = _IN_ADDRESS.sub(rf"\1{REMOVED}@", text)
     for pattern, kept in _LOOKS_SECRET:
         text = pattern.sub(kept + REMOVED, text)

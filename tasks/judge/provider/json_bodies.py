@@ -106,3 +106,27 @@ def epoch_s(moment: object) -> int:
 def text(value: object) -> str | None:
     """A short text that is not empty, such as an id; else None."""
     return value if isinstance(value, str) and 0 < len(value) <= 200 else None
+
+
+def joined_tokens(logprobs_json: str) -> str:
+    """What the tokens of a reply's log-probabilities say together, as texts and as bytes: a line of each list. Never raises."""
+    try:
+        lists = [found for found in mapping(orjson.loads(logprobs_json)).values() if isinstance(found, list)]
+    except orjson.JSONDecodeError:
+        return ""
+    texts = ("".join(_token(one) for one in found) for found in lists)
+    spelled_out = (b"".join(map(_token_bytes, listed(found))).decode("utf-8", "replace") for found in lists)
+    return "\n".join([*texts, *spelled_out])
+
+
+def _token(one: object) -> str:
+    said = one.get("token") if isinstance(one, dict) else one  # the older form is a list of texts
+    return said if isinstance(said, str) else ""
+
+
+def _token_bytes(one: dict[str, Any]) -> bytes:
+    """A server may name tokens by number, and give what they are as bytes alone."""
+    try:
+        return bytes(said) if isinstance(said := one.get("bytes"), list) else b""
+    except (TypeError, ValueError):
+        return b""

@@ -1,7 +1,6 @@
 """What every call to an endpoint shares: its address, the key and its removal from texts, capped replies, lost connections."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses.rows import ReplyStatus
-from tasks.api_keys import N_SECRET_CHARACTERS, key_named, may_be_a_word, spelled
+from tasks.api_keys import N_SECRET_CHARACTERS, Spelled, key_named, may_be_a_word
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import one_line
+from tasks.judge.provider.json_bodies import joined_tokens
 
 if TYPE_CHECKING:
     import aiohttp
@@ -101,13 +101,13 @@ class Secrets:
         if key and len(key) >= N_SECRET_CHARACTERS:
             held.add(key)
         ordered = sorted(held, key=len, reverse=True)
-        self._in_errors = tuple(map(spelled, ordered))
-        self._in_replies = tuple(spelled(secret) for secret in ordered if not may_be_a_word(secret))
+        self._in_errors = tuple(map(Spelled, ordered))
+        self._in_replies = tuple(Spelled(secret) for secret in ordered if not may_be_a_word(secret))
 
     def out_of_bytes(self, content: bytes) -> bytes:
         """A body without them, before any of it is cut short: half a key is no longer found."""
-        for pattern in self._in_replies:
-            content = re.sub(pattern.pattern.encode(), _REMOVED.encode(), content)
+        for secret in self._in_replies:
+            content = secret.sub_bytes(_REMOVED.encode(), content)
         return content
 
     def out_of_text(self, text: str) -> str:
@@ -119,15 +119,19 @@ class Secrets:
         if answer.detail is not None:
             answer = replace(answer, detail=one_line(self.out_of_text(answer.detail)))
         texts: dict[str, str] = {name: said for name in _TEXTS if (said := getattr(answer, name))}
-        if any(pattern.search(said) for said in texts.values() for pattern in self._in_replies):
+        if any(secret.is_in(said) for said in texts.values() for secret in self._in_replies):
             without: dict[str, Any] = {name: _without(said, self._in_replies) for name, said in texts.items()}
             answer = replace(answer, **without)
+        if answer.logprobs_json is not None and self._in_replies:
+            said = joined_tokens(answer.logprobs_json)
+            if any(secret.is_in(said) for secret in self._in_replies):  # in pieces, none of which is the secret
+                answer = replace(answer, logprobs_json=None)
         return answer
 
 
-def _without(text: str, secrets: tuple[re.Pattern[str], ...]) -> str:
-    for pattern in secrets:
-        text = pattern.sub(_REMOVED, text)
+def _without(text: str, secrets: tuple[Spelled, ...]) -> str:
+    for secret in secrets:
+        text = secret.sub(_REMOVED, text)
     return text
 
 
