@@ -24,6 +24,8 @@ CSV_COLUMNS = 10_000
 CSV_FIELD_CHARACTERS = 16 * _MIB  # the library holds each in four bytes, and a copy while it grows
 PARQUET_TEXT_BYTES = 4 * _MIB  # a million characters
 PARQUET_CHUNK_BYTES, PARQUET_UNPACKED = 256 * _MIB, 200  # a column of a row group that unpacks to more than both is not read
+PARQUET_LISTED = 8 * _MIB  # values of a column of lists in a row group; more only where each has a byte of the file
+PARQUET_USUAL_TEXT_BYTES = 1024  # what is longer is counted: a page of a dictionary stands for any number of rows
 PARQUET_BATCH_ROWS, PARQUET_BATCH_BYTES = 32, 64 * _MIB  # held at once: rows may carry pictures
 
 ARCHIVE_TEXT_BYTES = _MIB
@@ -81,7 +83,10 @@ TABLE = (
     Kind(
         "Parquet",
         {"of a text": PARQUET_TEXT_BYTES, "of a column of a row group": PARQUET_CHUNK_BYTES, "held at once": PARQUET_BATCH_BYTES},
-        {"times its size, unpacked": PARQUET_UNPACKED, "rows held at once": PARQUET_BATCH_ROWS}, 5, 300,
+        {
+            "times its size, unpacked": PARQUET_UNPACKED, "values in lists": PARQUET_LISTED,
+            "rows held at once": PARQUET_BATCH_ROWS,
+        }, 5, 300,
         "the row is `bad_value`; a row group refused",
     ),
     Kind(

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
-from schemas.input_budget import PARQUET_BATCH_BYTES, PARQUET_BATCH_ROWS, PARQUET_CHUNK_BYTES, PARQUET_UNPACKED
+from schemas.input_budget import PARQUET_BATCH_BYTES, PARQUET_BATCH_ROWS, PARQUET_CHUNK_BYTES, PARQUET_LISTED, PARQUET_UNPACKED
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
 class _ColumnChunk(NamedTuple):
-    """A column of one row group, `column` as in the file's schema (a.b: a field of it), and its bytes packed and unpacked."""
+    """A column of one row group, `column` as in the file's schema (a.b: a field of it), bytes packed, unpacked, values."""
 
     column: str
     n_bytes: int
     n_unpacked: int
+    n_values: int
 
 
 def rows_at_once(
@@ -32,11 +33,18 @@ def rows_at_once(
     """
     for group, chunks in enumerate(_column_chunks(path, metadata, name)):
         mine = [chunk for chunk in chunks if wanted is None or any(_is_of(chunk.column, column) for column in wanted)]
-        for column, n_bytes, n_unpacked in mine:
+        for column, n_bytes, n_unpacked, n_values in mine:
             if n_unpacked > max(PARQUET_CHUNK_BYTES, n_bytes * PARQUET_UNPACKED):
                 raise SourceError(
                     f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
                     f"{PARQUET_UNPACKED} times its size is read, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
+                )
+            # Nulls in a list take no bytes, and a list of any length stands in one row.
+            if n_values > max(metadata.row_group(group).num_rows, PARQUET_LISTED, n_bytes):
+                raise SourceError(
+                    f"{name}: column {column} has {n_values:,} values in {metadata.row_group(group).num_rows:,} rows and "
+                    f"{n_bytes:,} bytes; of lists at most {PARQUET_LISTED:,} values of a row group are read, or one a byte; "
+                    "write it in smaller row groups, or without that column"
                 )
         n_bytes_a_row = sum(chunk.n_unpacked for chunk in mine) // max(1, metadata.row_group(group).num_rows)
         yield max(1, min(n_most, PARQUET_BATCH_BYTES // max(1, n_bytes_a_row)))
@@ -55,11 +63,12 @@ def _column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[lis
     try:
         with _footers().cursor() as footers:
             said = footers.execute(
-                "SELECT row_group_id, column_id, total_compressed_size, total_uncompressed_size FROM parquet_metadata(?)",
+                "SELECT row_group_id, column_id, total_compressed_size, total_uncompressed_size, num_values "
+                "FROM parquet_metadata(?)",
                 [glob.escape(str(path))],
             ).fetchall()
-        for group, column, n_bytes, n_unpacked in said:
-            groups[group].append(_ColumnChunk(columns[column], n_bytes, n_unpacked))
+        for group, column, *sizes in said:
+            groups[group].append(_ColumnChunk(columns[column], *sizes))
     except (duckdb.Error, IndexError, TypeError) as error:
         why = str(error).partition("\n")[0][:200]
         raise SourceError(f"{name}: its footer cannot be read ({type(error).__name__}: {why}); write it anew") from error

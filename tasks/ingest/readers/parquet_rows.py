@@ -1,5 +1,6 @@
 """Rows of a Parquet file, some at a time: a value that cannot be read costs its row alone. Other files of rows: tables.py."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import SourceError
-from schemas.input_budget import (
-    PARQUET_TEXT_BYTES,
-)
+from schemas.input_budget import PARQUET_CHUNK_BYTES, PARQUET_TEXT_BYTES, PARQUET_UNPACKED, PARQUET_USUAL_TEXT_BYTES
 from tasks.ingest.paths import quote
 from tasks.ingest.rows import Record
 from tasks.lake.row_groups import rows_at_once
@@ -20,7 +19,8 @@ from tasks.regular_files import opened
 
 def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
     """The file's rows in order, of them only `columns`. Raises SourceError where the file cannot be read."""
-    number = 0
+    number, most = 0, max(PARQUET_CHUNK_BYTES, path.stat().st_size * PARQUET_UNPACKED)
+    n_long: Counter[str] = Counter()
     try:
         opened(path).close()  # what follows opens it by its name, several times
         schema = pq.read_schema(path)
@@ -33,6 +33,7 @@ def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
                 return
             for group, n_rows in enumerate(rows_at_once(path, file.metadata, wanted, name)):
                 for batch in file.iter_batches(batch_size=n_rows, row_groups=[group], columns=wanted):
+                    _refuse_long(batch, n_long, most, f"{name}, after row {number}")
                     for values in _values_of(batch):
                         number += 1
                         yield number, values, there
@@ -46,6 +47,29 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _is_held_once(column: pa.Array) -> bool:
     return pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)
+
+
+def _refuse_long(batch: pa.RecordBatch, n_long: Counter[str], most: int, place: str) -> None:
+    """Count the long texts of a batch. Raises SourceError where those of a column are more than is read of a file."""
+    for column, n_bytes in _long_texts(batch):
+        n_long[column] += n_bytes
+        if n_long[column] > most:
+            raise SourceError(
+                f"{place}: the texts of column {column} that are longer than {PARQUET_USUAL_TEXT_BYTES:,} bytes have more than "
+                f"{most:,} together, one that stands in many rows counted in each; at most {PARQUET_UNPACKED} times the file's "
+                f"size is read, or {PARQUET_CHUNK_BYTES:,} bytes; make the texts shorter, or several files"
+            )
+
+
+def _long_texts(batch: pa.RecordBatch) -> Iterator[tuple[str, int]]:
+    """Of each column of long texts that are held once, how many bytes they are in all rows."""
+    for column_name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not _is_held_once(column):
+            continue
+        lengths = pc.binary_length(column.dictionary)
+        if (pc.max(lengths).as_py() or 0) > PARQUET_USUAL_TEXT_BYTES:
+            held = lengths.to_pylist()
+            yield column_name, sum(held[at] or 0 for at in column.indices.to_pylist() if at is not None and 0 <= at < len(held))
 
 
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
