@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from errno import EEXIST, EISDIR, ENOTDIR
 from pathlib import Path
 from typing import IO
 
@@ -128,9 +129,16 @@ def _unpack(place: Path, scratch: Path) -> None:
 
 
 def _write(packed: IO[bytes], target: Path, left: int, place: Path) -> int:
-    target.parent.mkdir(parents=True, exist_ok=True)
     n_bytes = 0
-    with target.open("xb") as file:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        opened = target.open("xb")
+    except OSError as error:
+        if error.errno not in (EEXIST, ENOTDIR, EISDIR):
+            raise
+        said = f"{place} holds {str(packed.name)[:200]!r}, a part of it as a file and as a folder: {error.strerror}"
+        raise InputError(f"{said}; no bundle does, and nothing of it was read") from error
+    with opened as file:
         while block := packed.read(1 << 20):
             n_bytes += len(block)
             if n_bytes > left:

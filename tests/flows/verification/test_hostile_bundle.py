@@ -96,6 +96,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a program beside the rubric": (lambda path: _packed(path, {"tasks/__init__.py": b""}), "no bundle has a file of that name"),
     "a link": (lambda path: _packed(path, {"bundle.json": b"/etc/passwd"}, attributes=(stat.S_IFLNK | 0o777) << 16), "is a link"),
     "a file twice": (_twice, "in it twice"),
+    "a file where a folder is named": (
+        lambda path: _packed(path, {"rubrics/a/rubric.toml": b"", "rubrics/a/rubric.toml/x": b""}), "rubric.toml.*, a part of it as a file and as a folder",
+    ),
+    "a folder where a file is named": (
+        lambda path: _packed(path, {"rubrics/a/rubric.toml/x": b"", "rubrics/a/rubric.toml": b""}), "rubric.toml.*, a part of it as a file and as a folder",
+    ),
     "a bomb": (_bomb, "times its size"),
     "a listing of two gigabytes": (_long_listing, "list of files|no whole zip"),
     "cut": (_cut, "no whole zip"),
