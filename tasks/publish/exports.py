@@ -9,6 +9,9 @@ import polars as pl
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 """What makes a spreadsheet take a text for a formula (OWASP, CSV Injection), also in the full-width form."""
 
+_FORMULA_BEHIND = r"([;\t\r\n])([ \"]*[=+\-@＝＋－＠])"
+"""The same where a spreadsheet splits at semicolons, tabs or lines: quotes amid what it then takes for a cell do not hold it."""
+
 _MARKDOWN = re.compile(r"[\\`*_\[<#|~$&@:]")
 """Each opens something in GitHub's Markdown: a link needs its bracket, an address its colon or at sign."""
 
@@ -19,11 +22,17 @@ _BLANK = frozenset({"Cc", "Zl", "Zp", "Cs"})
 def to_csv(frame: pl.DataFrame) -> bytes:
     """UTF-8 CSV with full-precision numbers, empty for null, "" for an empty text.
 
-    A text that a spreadsheet would run as a formula gets an apostrophe in front.
+    A text that a spreadsheet would run as a formula gets an apostrophe in front; so does what follows a semicolon, tab or line
+    end in it, at which spreadsheets of many countries split.
     """
     texts = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
     safe = frame.with_columns(
-        pl.when(text.str.contains(_FORMULA)).then(pl.lit("'") + text).otherwise(text).name.keep() for text in texts
+        pl.when(text.str.contains(_FORMULA))
+        .then(pl.lit("'") + text)
+        .otherwise(text)
+        .str.replace_all(_FORMULA_BEHIND, "${1}'${2}")
+        .name.keep()
+        for text in texts
     )
     return safe.write_csv(line_terminator="\n").encode()
 

@@ -12,15 +12,28 @@ from markdown_it import MarkdownIt
 from tasks.publish.exports import escape_markdown, to_csv, to_markdown
 
 FORMULAS = [
-    "=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "－2", "-5",
+    "=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", "\t1", "\r1", "\n1", '=HYPERLINK("http://x")', "＝1", "－2", "-5",
 ]  # fmt: skip
-PLAIN = ["plain", "a=b", " =1", "'=1", "", "a,b", 'say "x"', "two\nlines", "é", '{"refusal":3}']
+PLAIN = ["plain", "a=b", " =1", "'=1", "", "a,b", 'say "x"', "two\nlines", "a; b", "a;b=c", "a - b", "é", '{"refusal":3}']
 
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_formula_is_a_text_in_csv(text):
     written = to_csv(pl.DataFrame({"name": [text], "score": [-1.5]})).decode()
     assert rows_of(written) == [["name", "score"], [f"'{text}", "-1.5"]]
+
+
+BEHIND = {
+    "sd;=cmd|'/c calc'!A1;x": "sd;'=cmd|'/c calc'!A1;x", "a; +1": "a;' +1", 'a;"=1': "a;'\"=1", "a\t@x": "a\t'@x",
+    "a\n-1": "a\n'-1",
+    "a\r=1": "a\r'=1", "a;＝1": "a;'＝1", ";=1;=2": ";'=1;'=2", "=1;=2": "'=1;'=2", "\t=1": "'\t'=1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "shown"), BEHIND.items(), ids=map(repr, BEHIND))
+def test_a_formula_behind_what_spreadsheets_split_at_is_a_text(text, shown):
+    written = to_csv(pl.DataFrame({"name": [text], "score": [-1.5]})).decode()
+    assert rows_of(written) == [["name", "score"], [shown, "-1.5"]]
 
 
 @pytest.mark.parametrize("text", PLAIN)
