@@ -19,7 +19,8 @@ async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, out
         raise unreadable(provider.judge, provider.endpoint, rubric_id, first.unreadable)
     if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
         await ledger.forget_rejected(breaker.rejected)
-    is_out = breaker.is_open or ((_is_all_failed(outcome, breaker) or breaker.is_down) and not outcome.is_stopped)
+    is_over = _is_all_failed(outcome, breaker) or breaker.is_left_alone or breaker.is_down
+    is_out = breaker.is_open or (is_over and not outcome.is_stopped)
     if is_out and breaker.last == ReplyStatus.UNREACHABLE and not breaker.presence.is_met:
         raise absent(provider.judge, provider.endpoint, breaker.detail)
     if breaker.last is not None and is_out:
@@ -34,5 +35,5 @@ def _is_all_failed(outcome: Outcome, breaker: Breaker) -> bool:
     statuses = {ReplyStatus(status) for status in outcome.n_by_status}
     if not statuses or statuses <= ENDPOINT_FAILURES:
         return bool(statuses)
-    is_telling = outcome.n_cached == 0 or len(breaker.failing) >= breaker.n_to_stop
+    is_telling = outcome.n_cached == 0 or len(breaker.failing.telling) >= breaker.n_to_stop
     return is_telling and not breaker.has_heard and statuses <= ENDPOINT_FAILURES | PROVIDER_FAILURES

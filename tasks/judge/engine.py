@@ -16,6 +16,7 @@ from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.ending import raise_outage
+from tasks.judge.in_vain import Failing, Tried
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.pictures import digests_of
@@ -55,6 +56,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
         shard.limits.deadline_s,
         readings=Readings(Sight(shard.max_missing_input), first),
         presence=admission.session.presence,
+        failing=Failing(requests.height),
         clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)
@@ -195,7 +197,7 @@ class _Run:
             self.outcome.attempts_by_status[answer.status.value] += 1
             if self.shard.on_attempt is not None:
                 self.shard.on_attempt(answer)
-            self.breaker.record_attempt(request.request_key, answer, request.n_earlier[ask_index])
+            self.breaker.record_attempt(request.request_key, answer, Tried(request.n_earlier[ask_index], request.tried_for_s))
             if self.breaker.is_open:
                 self.stopping.set()
             if answer.status in FINAL_REPLY_STATUSES:

@@ -1,6 +1,7 @@
 """Which failures are tried again, how often and after what wait, and when to stop trying. No sending, no pacing here."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
+from tasks.judge.in_vain import Failing, Tried
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.readings import Readings
@@ -50,7 +52,7 @@ N_SILENCES_LIMITED = 10
 """A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
 N_RUNS_TELLING = 3
-"""Runs whose attempts for a request tell of the provider; what fails in a later one tells of the request."""
+"""Runs whose attempts for a request tell of the provider; what fails in a later one may tell of the request (in_vain.py)."""
 
 ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED, ReplyStatus.NO_CREDIT})
 """Outcomes that say something about the endpoint or the account, not about the request."""
@@ -88,10 +90,14 @@ class CallBackoff:
 
 @dataclass(slots=True)
 class Presence:
-    """Whether anybody was ever met at a judge's address, and attempts in a row that found nobody; of all shards of a process."""
+    """Whether anybody was ever met at a judge's address, and attempts in a row that found nobody; of all shards of a process.
+
+    `heard_s`: when a word about any request came last, of whatever shard.
+    """
 
     is_met: bool = False
     n_unsent: int = 0
+    heard_s: float = -math.inf
     _since_s: float = 0.0
 
     def record(self, answer: Answer, now_s: float) -> None:
@@ -99,6 +105,8 @@ class Presence:
         self.is_met |= answer.is_sent
         self._since_s = now_s if self.n_unsent == 0 else self._since_s
         self.n_unsent = 0 if answer.is_sent else self.n_unsent + 1
+        if answer.status not in PROVIDER_FAILURES | ENDPOINT_FAILURES:
+            self.heard_s = now_s
 
     def is_absent(self, n_most: int, now_s: float) -> bool:
         """Whether so many attempts have found nobody, for so long, where nobody was ever met."""
@@ -125,7 +133,7 @@ class Breaker:
     has_heard: bool = False  # a word about a request came
     is_silent: bool = False  # the provider answers nothing, or with errors of its own alone
     pause_s: float | None = None  # what it asks for, where that is longer than is waited for
-    failing: dict[str, ReplyStatus] = field(default_factory=dict)
+    failing: Failing = field(default_factory=Failing)
     readings: Readings = field(default_factory=Readings)
     presence: Presence = field(default_factory=Presence)
     is_absent: bool = False  # nobody was ever there
@@ -154,24 +162,19 @@ class Breaker:
         else:
             self.n_in_a_row = 0
 
-    def record_attempt(self, request_key: str, answer: Answer, n_earlier: int) -> None:
-        """Count one attempt for a request that earlier runs tried `n_earlier` times.
-
-        A request that they have tried often enough says nothing about the provider: it may be the one that it cannot bear, and
-        would else keep every run from its end.
-        """
+    def record_attempt(self, request_key: str, answer: Answer, earlier: Tried) -> None:
+        """Count one attempt for a request that earlier runs tried before."""
         self._record_presence(answer)
         if answer.status == ReplyStatus.REJECTED:
             self._record_rejection(request_key, answer)
         elif self.is_open:
             return
         elif answer.status in PROVIDER_FAILURES:
-            if n_earlier < N_RUNS_TELLING * RETRIES[answer.status].n_attempts:
-                self.failing[request_key] = answer.status
+            if self.failing.add(request_key, answer.status, earlier, N_RUNS_TELLING * RETRIES[answer.status].n_attempts):
                 self.last, self.detail = answer.status, answer.detail
             if answer.status == ReplyStatus.RATE_LIMITED and (answer.retry_after_s or 0.0) > MAX_RETRY_AFTER_S:
                 self.pause_s, self.last, self.detail = answer.retry_after_s, answer.status, answer.detail
-            self.is_silent = len(self.failing) >= self.n_to_stop and self.silent_s >= self._patience_s()
+            self.is_silent = len(self.failing.telling) >= self.n_to_stop and self.silent_s >= self._patience_s()
             return
         elif answer.status not in ENDPOINT_FAILURES:
             self.rejected.clear()
@@ -207,6 +210,16 @@ class Breaker:
         return len(self.rejected) >= N_REJECTED
 
     @property
+    def is_left_alone(self) -> bool:
+        """Whether the provider has failed all that is left of a shard, and more than a few, since its last word to any shard.
+
+        Asked at a shard's end, when each was tried as often as it may be: a small one ends before `silence_s` is over. A
+        provider that says 429 is there.
+        """
+        n = sum(status != ReplyStatus.RATE_LIMITED for status in self.failing.telling)
+        return n >= self.n_to_stop and not self.failing.is_few(n) and self.presence.heard_s <= self._heard_s
+
+    @property
     def is_open(self) -> bool:
         """Whether nothing more should be sent."""
         return (
@@ -220,9 +233,8 @@ class Breaker:
 
     def _patience_s(self) -> float:
         """A time-out may be billed: where all that is heard are time-outs, two deadlines are enough."""
-        n_timed_out, n_limited = (
-            sum(status == each for status in self.failing.values()) for each in (ReplyStatus.TIMED_OUT, ReplyStatus.RATE_LIMITED)
-        )
-        if len(self.failing) - n_limited < self.n_to_stop:
+        telling = self.failing.telling
+        n_timed_out, n_limited = (telling.count(each) for each in (ReplyStatus.TIMED_OUT, ReplyStatus.RATE_LIMITED))
+        if len(telling) - n_limited < self.n_to_stop:
             return N_SILENCES_LIMITED * self.silence_s
         return min(self.silence_s, 2 * self.deadline_s) if n_timed_out >= self.n_to_stop else self.silence_s

@@ -24,6 +24,8 @@ POLL_S = 0.5
 QUEUED_COLUMNS = ["request_key", "variant", "parameters_json", "facts_json", "messages_json"]
 BLOCK = 250
 """Requests that are claimed in one commit."""
+MANY_ATTEMPTS = 6
+"""Three runs make so many of a request at least, whatever it fails of (retries.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class QueuedRequest:
     ask_index: int = 0
     n_earlier: tuple[int, int] = (0, 0)
     n_lost: int = 0  # of its claims, when it was claimed
+    tried_for_s: float = 0.0  # since its first attempt, where the earlier ones are many
 
 
 @dataclass(slots=True)
@@ -96,13 +99,14 @@ class WorkQueue:
     async def _claim(self, rows: dict[str, tuple[Any, ...]]) -> Taken:
         taken = await self.claims.take(rows)
         self.n_done += len(taken.done)
+        often = {key for (key, _), n in taken.n_attempts.items() if n >= MANY_ATTEMPTS}
+        tried_for_s = await self.claims.tried_for_s(often)
         for key, row in rows.items():
             if key in taken.ours:
                 n_earlier = (taken.n_attempts.get((key, 0), 0), taken.n_attempts.get((key, 1), 0))
                 _, variant, parameters, facts, messages = row
-                self._ready.append(
-                    QueuedRequest(key, variant, parameters, facts, messages, int(key in taken.due), n_earlier, self.claims.n_lost)
-                )
+                asked = key, variant, parameters, facts, messages, int(key in taken.due), n_earlier, self.claims.n_lost
+                self._ready.append(QueuedRequest(*asked, tried_for_s.get(key, 0.0)))
             elif key in taken.elsewhere:
                 self._elsewhere[key] = row
         return taken

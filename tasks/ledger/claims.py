@@ -51,6 +51,7 @@ _FOUND = union_all(
     .group_by(ATTEMPTS.c.request_key, ATTEMPTS.c.ask_index),
 )
 """(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
+_FIRST_TRIED = select(ATTEMPTS.c.request_key, func.min(ATTEMPTS.c.started_at_us)).where(ATTEMPTS.c.request_key.in_(_KEYS))
 
 
 _KEPT_US = 86_400 * 1_000_000
@@ -104,6 +105,10 @@ class Claims:
         if was_known and is_new:
             self.is_lost, self.n_lost = True, self.n_lost + 1
         return taken
+
+    async def tried_for_s(self, keys: Collection[str]) -> dict[str, float]:
+        """Seconds since the first attempt for each of these keys that has one."""
+        return await self.ledger.look(partial(_tried_for_s, keys=sorted(keys))) if keys else {}
 
     async def renew(self) -> None:
         """Say every few seconds that the owner lives, until cancelled. A ledger that fails is asked again the next time."""
@@ -172,6 +177,12 @@ class Claims:
 
     def _prolonged(self, moment_us: int) -> dict[str, Any]:
         return {"owner": self.owner_id, "until_us": expiry_us(moment_us)}
+
+
+def _tried_for_s(connection: Connection, keys: list[str]) -> dict[str, float]:
+    moment_us = now_us(connection)
+    rows = connection.execute(_FIRST_TRIED.group_by(ATTEMPTS.c.request_key), {"keys": keys}).all()
+    return {key: (moment_us - first_us) / 1e6 for key, first_us in rows}
 
 
 def _give_back(connection: Connection, owner_id: str, request_keys: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
 from schemas.errors import NotThereError
 from schemas.statuses.rows import ReplyStatus as S
+from tasks.judge.in_vain import Tried
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import FIRST_PATIENCE_S, RETRIES, Breaker, Presence
 from tasks.lake.reading import Lake
@@ -66,7 +67,7 @@ def _fail(breaker: Breaker, n: int, answer: Answer = NOBODY) -> None:
     """First attempts, of as many requests: none of them has ended its ask."""
     breaker.begin()
     for number in range(n):
-        breaker.record_attempt(str(number), answer, 0)
+        breaker.record_attempt(str(number), answer, Tried())
 
 
 def test_at_a_low_limit_first_attempts_tell_it(clock: Clock) -> None:

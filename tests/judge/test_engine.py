@@ -33,42 +33,10 @@ from tasks.judge.shard_requests import Shard
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
 from tasks.ledger.tables import ALLOWANCES
+from tests.judge.conftest import QUICK, picture
 from tests.support.planning import plan_part
 
 FILTERED = b'{"error": {"code": "content_filter"}}'
-QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
-
-
-@pytest.fixture
-def requests(make_samples: Callable[..., pl.DataFrame], rubric: Rubric, judge: Judge) -> pl.DataFrame:
-    return plan_part(make_samples(20), rubric, judge)[1]
-
-
-@pytest.fixture
-def run(ledger: Ledger, judge: Judge, rubric: Rubric) -> Callable[..., Outcome]:
-    def run(requests: pl.DataFrame, judge: Judge = judge, **options: Any) -> Outcome:
-        limits = options.pop("limits", Limits(concurrency=8, deadline_s=2))
-
-        async def ask() -> Outcome:
-            client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
-            stop = asyncio.Event()
-            try:
-                if callable(make := options.pop("stop", None)):
-                    stop = make(stop)
-                shard = Shard(requests, _picture, ledger, client, rubric, limits, **({"retries": QUICK} | options))
-                session = await Session.begin(ledger, client, limits)
-                async with open_admission(ledger, session, rubric, limits, "run") as admission:
-                    return await judge_requests(shard, admission, stop)
-            finally:
-                await client.close()
-
-        return asyncio.run(ask())
-
-    return run
-
-
-def _picture(_: str) -> RequestPicture:
-    return RequestPicture(lambda: b"png", "PNG")
 
 
 def test_what_is_asked_once_is_not_asked_again(provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]) -> None:
@@ -146,18 +114,6 @@ def test_a_small_set_to_which_nothing_is_answered_is_an_outage_too(
     provider.then = provider.play(status=500, body=b"{}")
     with pytest.raises(ProviderDownError):
         run(requests[:3])
-
-
-def test_requests_that_the_provider_cannot_bear_keep_no_run_from_its_end(
-    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
-) -> None:
-    """Twelve that always fail, and nothing else is left to ask: after three runs it is the requests, not the provider."""
-    run(requests[:8])
-    provider.then = provider.play(status=500, body=b"{}")
-    for _ in range(3):
-        with pytest.raises(ProviderDownError):
-            run(requests)
-    assert dict(run(requests).n_by_status) == {"server_error": 12}
 
 
 def test_identical_rejections_stop_the_asking_and_are_asked_again_when_the_cause_is_mended(
@@ -376,7 +332,7 @@ def test_a_cancelled_run_stores_what_is_under_way(
         client = OpenAIProvider(judge, 4, 2)
         limits = Limits(concurrency=4, deadline_s=2)
         async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "run") as admission:
-            task = asyncio.create_task(judge_requests(Shard(requests, _picture, ledger, client, rubric, limits), admission))
+            task = asyncio.create_task(judge_requests(Shard(requests, picture, ledger, client, rubric, limits), admission))
             while provider.n < 4:
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -397,7 +353,7 @@ def test_a_ledger_that_fails_stops_the_asking(
         limits = Limits(concurrency=4)
         with Ledger(f"sqlite:///{tmp_path}/full.db", reserve_bytes=2**62) as full, pytest.raises(StoreError, match="free space"):
             async with open_admission(full, await Session.begin(full, client, limits), rubric, limits, "run") as admission:
-                await judge_requests(Shard(requests, _picture, full, client, rubric, limits), admission)
+                await judge_requests(Shard(requests, picture, full, client, rubric, limits), admission)
         await client.close()
 
     asyncio.run(ask())
@@ -463,7 +419,7 @@ def _two_at_once(provider: Any, ledger: Ledger, judge: Judge, rubric: Rubric, re
         client = OpenAIProvider(judge, limits.concurrency, limits.deadline_s)
         try:
             async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "run") as admission:
-                return await judge_requests(Shard(requests, _picture, ledger, client, rubric, limits, retries={}), admission)
+                return await judge_requests(Shard(requests, picture, ledger, client, rubric, limits, retries={}), admission)
         finally:
             await client.close()
 

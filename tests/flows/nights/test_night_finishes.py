@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.record import Night, note_night, notes
-from flows.observability import artifacts, events
-from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED, Alert
+from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED
 from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.judges import Judge
@@ -146,24 +145,6 @@ def test_a_night_that_is_not_due_yet_is_refused(salon: Callable[..., Said], worl
         said = salon("nightly", file, "--run-date", tomorrow, *more)
         assert (said.code, f"--run-date {tomorrow} is not due yet; the latest night" in said.err) == (2, True), said
     assert not (world.folder / "lake" / "publish").exists()
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The events that are sent, as if a Prefect server showed the night."""
-    names: list[str] = []
-
-    def send(_benchmark: str, _run_date: date, alerts: Iterable[Alert]) -> list[str]:
-        new = [alert.name for alert in alerts]
-        names.extend(new)
-        return new
-
-    for module in (flows.nightly, events):
-        monkeypatch.setattr(module, "send", send)
-    monkeypatch.setattr(artifacts, "is_in_flow_run", lambda: True)
-    for shown in ("progress_in_prefect", "show_artifacts"):
-        monkeypatch.setattr(flows.nightly, shown, lambda *_: None)
-    return names
 
 
 @pytest.mark.parametrize("tries", ["of one start", "of two"])

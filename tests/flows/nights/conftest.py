@@ -1,0 +1,28 @@
+"""The events that nights send, where no Prefect server takes them."""
+
+from collections.abc import Iterable
+from datetime import date
+
+import pytest
+
+import flows.nightly
+from flows.observability import artifacts, events
+from flows.observability.alerting import Alert
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The events that are sent, as if a Prefect server showed the night."""
+    names: list[str] = []
+
+    def send(_benchmark: str, _run_date: date, alerts: Iterable[Alert]) -> list[str]:
+        new = [alert.name for alert in alerts]
+        names.extend(new)
+        return new
+
+    for module in (flows.nightly, events):
+        monkeypatch.setattr(module, "send", send)
+    monkeypatch.setattr(artifacts, "is_in_flow_run", lambda: True)
+    for shown in ("progress_in_prefect", "show_artifacts"):
+        monkeypatch.setattr(flows.nightly, shown, lambda *_: None)
+    return names
