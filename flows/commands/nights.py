@@ -57,21 +57,13 @@ def nightly(
     retry: RetryOption = None,
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
-    from flows.night_opening import is_fresh, open_night
+    from flows.night_opening import open_night
     from flows.nightly import nightly
     from flows.nights.finishing import until_finished
-    from flows.nights.shut_out import why_shut_out
 
     night = run_date.date() if run_date else None
     if check:
-        opened = open_night(file, night, is_asking=False)
-        is_there = is_fresh(opened)
-        said = "is published" if is_there else "was due and is not published"
-        print(f"{opened.benchmark.name}: the night of {opened.run_date} {said}", file=sys.stdout if is_there else sys.stderr)
-        shut_out = why_shut_out(opened, datetime.now(UTC))
-        if shut_out is not None:
-            print(shut_out, file=sys.stderr)
-        return 0 if is_there and shut_out is None else 1
+        return _check(open_night(file, night, is_asking=False))
     if dry_run:
         _forget_nothing(retry)
         opened = open_night(file, night, max_usd=max_usd, is_asking=False)
@@ -96,6 +88,24 @@ def nightly(
         return _print_shut_out(out, opened)
     opened = open_night(file, summary.run_date, is_asking=False)
     return max(_print_night(out, summary, summary.run, opened), _print_shut_out(out, opened))
+
+
+def _check(opened: StageContext) -> int:
+    """Say whether the night is published, and what of it a watch is to know; the exit code."""
+    from flows.nights.record import notes
+    from flows.nights.shortfall import shortfall
+    from flows.nights.shut_out import why_shut_out
+
+    name, day = opened.benchmark.name, opened.run_date.isoformat()
+    note = notes(opened.lake.root, name).get(day)
+    said = "was due and is not published" if note is None else "is published"
+    print(f"{name}: the night of {day} {said}", file=sys.stderr if note is None else sys.stdout)
+    shut_out = why_shut_out(opened, datetime.now(UTC))
+    short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
+    for told in (shut_out, None if short is None else short.told):
+        if told is not None:
+            print(one_line(told), file=sys.stderr)
+    return 0 if note is not None and shut_out is None and short is None else 1
 
 
 def _print_shut_out(out: Console, opened: StageContext) -> int:

@@ -22,6 +22,7 @@ from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
+from flows.nights.shortfall import newest_night_behind
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.errors import InputError
 from schemas.metrics import NO_TOTAL, headlines
@@ -112,8 +113,7 @@ def table(
         sys.stdout.write(as_text(rows, pairs, form, found))
         return 0
     console = Console(highlight=False)
-    where = "current" if found.is_current else "the last good one" if good else "not the current one"
-    console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})\n")
+    _print_heading(console, found, is_good=good, is_chosen=publication is not None)
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
     print_alarms(console, alarms)
@@ -124,6 +124,16 @@ def table(
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0
+
+
+def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool) -> None:
+    """Which publication it is; where none was asked for, also that the newest night is not the one that is shown."""
+    where = "current" if found.is_current else "the last good one" if is_good else "not the current one"
+    console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})")
+    behind = None if is_good or is_chosen else newest_night_behind(found.folder.parents[3], found.benchmark)
+    if behind is not None:
+        console.print(Text(one_line(behind), style="yellow"))
+    console.print()
 
 
 def as_text(rows: Sequence[LeaderboardRow], pairs: Sequence[PairBoard], form: Format, publication: Publication) -> str:

@@ -1,16 +1,21 @@
 """Whether the last night came: what `salon nightly FILE --check` asks, as a finding."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+
+import polars as pl
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
 from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.record import mutex_name, notes
+from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
 from tasks.context import StageContext, name_in_ledger
 from tasks.lake.identity import find_lake_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_held
+from tasks.publish.machine_tables import runs
+from tasks.publish.standings.wording import counted
 
 NIGHT = "last night"
 
@@ -24,15 +29,27 @@ def check_night(run: StageContext) -> Iterator[Finding]:
         yield wrong(NIGHT, said, advice)
         return
     shown, noted = f"the night of {due.date()}", notes(run.lake.root, run.benchmark.name)
-    if due.date().isoformat() in noted:
-        yield ok(NIGHT, f"{shown} is published")
-    elif not noted:
+    day = due.date().isoformat()
+    if day in noted:
+        short = shortfall(run.lake.root, run.benchmark.name, day, noted[day], run.benchmark.gate.exit_1)
+        yield ok(NIGHT, f"{shown} is published") if short is None else wrong(NIGHT, short.says, short.advice)
+    elif not noted and not (failed := _failed_tries(run)):
         yield skipped(NIGHT, "no night is published yet")
     elif _is_under_way(run):
         yield ok(NIGHT, f"{shown} is under way")
     else:
-        said = f"{shown} was due at {due:%H:%M %Z} and is not published; the last one is of {max(noted)}"
+        last = f"the last one is of {max(noted)}" if noted else f"none is yet: {failed}"
+        said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}"
         yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE begins it, or goes on with it")
+
+
+def _failed_tries(run: StageContext) -> str:
+    """In a clause, the runs of nights that asked and published nothing; "" where none did."""
+    rows = runs(run.lake).filter(pl.col("publication_id").is_null(), benchmark=run.benchmark.name, asked_by="nightly")
+    if rows.is_empty():
+        return ""
+    last: date = max(rows["run_date"].to_list())
+    return f"{counted(rows.height, 'run')} asked and ended without a publication, the last for the night of {last}"
 
 
 def _is_under_way(run: StageContext) -> bool:

@@ -86,22 +86,16 @@ def agreements(lake_root: Path, benchmark: str = "*") -> list[Publication]:
 
 
 def _found(lake_root: Path, pattern: str) -> list[Publication]:
-    found = []
-    for manifest in (lake_root / "publish" / LAYOUT).glob(pattern):
-        named = _manifest(manifest)
-        pointer = read_pointer(manifest.parent.parent)
-        is_current = pointer is not None and pointer["publication_id"] == manifest.parent.name
-        found.append(
-            Publication(
-                named["benchmark"],
-                named["publication_id"],
-                named["run_date"],
-                manifest.parent,
-                is_current,
-                frozenset(named["files"]),
-            )
-        )
+    found = [find_in(manifest.parent) for manifest in (lake_root / "publish" / LAYOUT).glob(pattern)]
     return sorted(found, key=lambda publication: (publication.benchmark, publication.run_date, publication.publication_id))
+
+
+def find_in(folder: Path) -> Publication:
+    """The publication, or agreement, that a folder is. Raises CorruptLakeError."""
+    named, pointer = _manifest(folder / MANIFEST), read_pointer(folder.parent)
+    is_current = pointer is not None and pointer["publication_id"] == folder.name
+    files = frozenset(named["files"])
+    return Publication(named["benchmark"], named["publication_id"], named["run_date"], folder, is_current, files)
 
 
 def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTER) -> Publication:

@@ -1,0 +1,105 @@
+"""Whether a night that was published fell short: it did not become current, or cells of its headline are blocked.
+
+It stands in the lake like any other, its command has long ended, and whoever looks in the morning is shown what is current.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from flows.nights.record import NightNote, notes
+from schemas.metrics import means_for_prompts_like_these
+from schemas.statuses.cells import CellStatus
+from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.publish.folders import LAYOUT, MANIFEST
+from tasks.publish.pointer import read_pointer
+from tasks.publish.preferences import boards_in
+from tasks.publish.promotion import standing_in, why_not_current
+from tasks.publish.reading import Publication, find_in, load_cells, look_again
+
+Counting: TypeAlias = Literal["headline", "any"]
+_N_REASONS = 3
+_NO_REPLY = {status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES}
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What is not as it should be with a night, in a sentence, and what to do. `is_current`: it is what everybody is shown."""
+
+    says: str
+    advice: str
+    is_current: bool
+
+    @property
+    def told(self) -> str:
+        """Both, on one line."""
+        return f"{self.says}. Next: {self.advice}"
+
+
+def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1: Counting = "headline") -> Shortfall | None:
+    """How the night of this date (ISO) fell short; None where it did not, or where a later publication took its place.
+
+    `exit_1`: which blocked cells count, as in `[gate]`.
+    """
+    look_again(lake_root, benchmark)
+    home, id_ = lake_root / "publish" / LAYOUT / benchmark, note.publication_id
+    if not (home / id_ / MANIFEST).is_file():
+        return None
+    current, found = read_pointer(home), find_in(home / id_)
+    published = f"the night of {day} is published ({id_[:12]})"
+    if current is None or current["publication_id"] != id_:
+        why = _why_not_current(home, found, current)
+        if why is None:
+            return None
+        shown = (
+            "nothing is current yet" if current is None else f"{current['publication_id'][:12]} of {current['run_date']} stays so"
+        )
+        return Shortfall(f"{published} and did not become current: {why}; {shown}", _advice(found, day), is_current=False)
+    blocked = _blocked(found, exit_1)
+    if blocked is None:
+        return None
+    return Shortfall(f"{published} and current, and {blocked}", _advice(found, day), is_current=True)
+
+
+def newest_night_behind(lake_root: Path, benchmark: str) -> str | None:
+    """That the benchmark's newest night did not become current, and what to do; None where it did, or there is none."""
+    noted = notes(lake_root, benchmark)
+    short = shortfall(lake_root, benchmark, max(noted), noted[max(noted)]) if noted else None
+    return None if short is None or short.is_current else short.told
+
+
+def _why_not_current(home: Path, found: Publication, current: dict[str, str] | None) -> str | None:
+    if current is None:
+        return why_not_current(standing_in(found.folder, date.fromisoformat(found.run_date)), None)
+    if current["run_date"] > found.run_date:
+        return None  # a later one took its place, or shuts nights out (shut_out.py)
+    standings = [
+        standing_in(home / id_, date.fromisoformat(day))
+        for id_, day in ((found.publication_id, found.run_date), (current["publication_id"], current["run_date"]))
+    ]
+    return why_not_current(*standings)
+
+
+def _blocked(found: Publication, exit_1: Counting) -> str | None:
+    """In a clause, how many cells that count are blocked and for what; None where none is."""
+    cells = means_for_prompts_like_these(load_cells(found))
+    if exit_1 == "headline":
+        cells = cells.filter(pl.col("is_headline"))
+    reasons = Counter(cells.filter(status=CellStatus.BLOCKED.value)["reason"].to_list())
+    boards = [board for board in boards_in(found.folder) if board.n_blocked and (board.is_headline or exit_1 == "any")]
+    n_pairs, of = sum(board.n_blocked for board in boards), " of its headline" if exit_1 == "headline" else ""
+    if reasons:
+        named = ", ".join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))
+        return f"{reasons.total()} of {cells.height} cells{of} {'is' if reasons.total() == 1 else 'are'} blocked ({named})"
+    return f"{n_pairs} win rate{'s' * (n_pairs > 1)}{of} {'is' if n_pairs == 1 else 'are'} blocked" if n_pairs else None
+
+
+def _advice(found: Publication, day: str) -> str:
+    cells = means_for_prompts_like_these(load_cells(found))
+    lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(_NO_REPLY)).list.any())
+    again = f"salon nightly FILE --run-date {day} asks again what has no reply; " if not lacks.is_empty() else ""
+    return f"{again}salon table --publication {found.publication_id[:12]} says what each cell lacks"

@@ -1,0 +1,114 @@
+"""The morning after a night that is published and fell short: --check, the doctor and the table say so and what to do."""
+
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from flows.night_opening import open_night
+from flows.nightly import run_night
+from flows.nights.record import notes
+from flows.run.context import RunContext
+from schemas.errors import ProviderError
+from tasks.publish.reading import publications
+from tests.flows.flow_support import Said, findings
+from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.provider import Play, Provider, completion
+
+pytestmark = pytest.mark.filterwarnings("error")
+GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
+REFUSAL = Play(body=completion("I'm sorry, but I can't assist with that request."))
+DOWN, NO_KEY = Play(503, b"upstream connect error"), Play(401, b'{"error": {"message": "no such key"}}')
+NOW = datetime.now(UTC)
+DUE = (NOW if NOW.hour >= 2 else NOW - timedelta(days=1)).date()  # the world's nights come at two
+BEFORE = DUE - timedelta(days=1)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    world = World(tmp_path)
+    world.make(1)
+    return world
+
+
+def _nights(world: World, provider: Provider, *, is_after_a_good_one: bool, plays: list[Play], then: Play) -> tuple[str, str]:
+    """Run the night that is due, which the provider plays so; the ids of it and of a good one before, if there is to be one."""
+    file = write_benchmark(world.folder, provider.url, limits="attempts_per_request = 1\nrequests_per_minute = 60000")
+    if is_after_a_good_one:
+        provider.then = GOOD
+        run_night(RunContext.of(open_night(file, BEFORE)))
+        world.make(2)
+    provider.script, provider.then = deque(plays), then
+    run_night(RunContext.of(open_night(file, DUE)))
+    noted = notes(world.folder / "lake", "nights")
+    return noted[DUE.isoformat()].publication_id[:12], noted[min(noted)].publication_id[:12]
+
+
+def _asked(salon: Callable[..., Said], file: Path) -> tuple[Said, Said, Said]:
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        return salon("nightly", file, "--check"), salon("doctor", file), salon("table", "--lake", file.parent / "lake")
+
+
+@pytest.mark.parametrize(
+    ("is_after_a_good_one", "plays", "then", "says"),
+    [
+        (True, [GOOD] * 17 + [DOWN] * 7, GOOD,
+         "({0}) and did not become current: "),
+        (False, [], REFUSAL, "({0}) and did not become current: none of its cells has an estimate; nothing is current yet"),
+        (True, [], REFUSAL, "({0}) and current, and 1 of 2 cells of its headline is blocked (refusal)"),
+    ],
+    ids=["not current", "nothing is current", "current and blocked"],
+)  # fmt: skip
+def test_a_night_that_fell_short_is_no_good_news(
+    world: World,
+    provider: Provider,
+    salon: Callable[..., Said],
+    *,
+    is_after_a_good_one: bool,
+    plays: list[Play],
+    then: Play,
+    says: str,
+) -> None:
+    night, good = _nights(world, provider, is_after_a_good_one=is_after_a_good_one, plays=plays, then=then)
+    check, doctor, table = _asked(salon, world.folder / "b.toml")
+    said = f"the night of {DUE} is published {says.format(night)}"
+    assert (check.code, doctor.code, table.code) == (1, 3, 0)
+    assert said in check.err
+    assert f"salon table --publication {night} says what each cell lacks" in check.err
+    assert (f"salon nightly FILE --run-date {DUE} asks again" in check.err) is (DOWN in plays)
+    assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
+    is_current = "and current" in says
+    assert (said in " ".join(table.out.split())) is not is_current
+    if DOWN in plays:
+        assert "cells lack replies, and the current one shows more" in check.err
+        assert f"{good} of {BEFORE} stays so" in check.err
+        by_name = salon("table", "--lake", world.folder / "lake", "--publication", good)
+        assert "did not become" not in by_name.out, "it was asked for by its name"
+
+
+def test_a_night_whose_place_a_later_run_took_is_good_news(world: World, provider: Provider, salon: Callable[..., Said]) -> None:
+    _nights(world, provider, is_after_a_good_one=True, plays=[], then=GOOD)
+    file = world.folder / "b.toml"
+    file.write_text(file.read_text() + "[gate]\nmin_coverage = 0.7\n")
+    assert salon("run", file, "--run-date", str(DUE)).code == 0
+    check, doctor, table = _asked(salon, file)
+    assert len(publications(world.folder / "lake")) == 3
+    assert (check.code, check.err) == (0, "")
+    assert findings(doctor.out)["last night"] == f"ok: the night of {DUE} is published"
+    assert "did not become current" not in table.out
+
+
+def test_a_first_night_that_failed_is_no_night_that_never_was(
+    world: World, provider: Provider, salon: Callable[..., Said]
+) -> None:
+    provider.then = NO_KEY
+    with pytest.raises(ProviderError):
+        _nights(world, provider, is_after_a_good_one=False, plays=[GOOD], then=NO_KEY)
+    check, doctor, _ = _asked(salon, world.folder / "b.toml")
+    assert (check.code, doctor.code) == (1, 3)
+    said = f"none is yet: 1 run asked and ended without a publication, the last for the night of {DUE}"
+    assert findings(doctor.out)["last night"].endswith(said)
