@@ -105,7 +105,8 @@ def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
         yield HealthMeasure.N_REPLIES, status, float(n), asks.height
     for name, n in _counts(asks["answered_model"].drop_nulls()):
         yield HealthMeasure.N_ANSWERED_BY, name, float(n), asks.height
-    for said, n in sorted(_counts(asks["error_detail"].drop_nulls()), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
+    failed = asks.filter(pl.col("status") != ReplyStatus.ANSWERED.value)
+    for said, n in sorted(_counts(failed["error_detail"].drop_nulls()), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
         yield HealthMeasure.N_SAID, said, float(n), asks.height
     yield HealthMeasure.N_REASKED, "", float(asks["is_reask"].sum()), asks.height
     yield HealthMeasure.N_ATTEMPTS, "", float(asks["n_attempts"].sum()), asks.height

@@ -189,7 +189,8 @@ class _Run:
                     payload.on_start = is_sent
                     self.breaker.begin()
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
-                    ended = answer = await self.shard.provider.ask(payload)
+                    heard = await self.shard.provider.ask(payload)
+                    ended = answer = self.admission.costs.believed(heard, estimate, payload.n_bytes)
             finally:
                 await self.admission.leave(estimate, ended)
             n_attempts += 1

@@ -16,6 +16,7 @@ from schemas.errors import (
 )
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
+from tasks.judge.budget.believed import is_not_believed
 from tasks.judge.provider.base import provider_of
 
 
@@ -32,6 +33,7 @@ class Outcome:
     n_output_tokens: int = 0
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
     n_without_cost: int = 0  # replies that report no tokens, or of a judge without a price
+    n_not_believed: int = 0  # of them those that report more tokens than can be
     n_by_status: Counter[str] = field(default_factory=Counter)
     attempts_by_status: Counter[str] = field(default_factory=Counter)  # of those that were answered, or given up
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
@@ -62,7 +64,9 @@ class Outcome:
         if reply.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
         else:
-            self.n_without_cost += reply.status == ReplyStatus.ANSWERED
+            is_absurd = is_not_believed(reply.error_detail)
+            self.n_without_cost += reply.status == ReplyStatus.ANSWERED or is_absurd
+            self.n_not_believed += is_absurd
 
     def __add__(self, other: "Outcome") -> "Outcome":
         """Both together."""
@@ -110,6 +114,7 @@ class Heard:
             n_output_tokens=self._bought.n_output_tokens,
             cost_usd=self._bought.cost_usd,
             n_without_cost=self._bought.n_without_cost,
+            n_not_believed=self._bought.n_not_believed,
             n_by_status=last.n_by_status + Counter(found.values()),
         )
 

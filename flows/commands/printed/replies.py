@@ -33,7 +33,8 @@ def cost_of(asked: Outcome) -> str:
         return ""
     known = "" if asked.cost_usd is None else f"; {format_usd(asked.cost_usd)}"
     of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""
-    return f"{known}{' and ' if known and of else '; ' if of else ''}{of}"
+    absurd = f"; {asked.n_not_believed:,} of them report more tokens than can be"
+    return f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}"
 
 
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:

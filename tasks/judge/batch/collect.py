@@ -142,6 +142,8 @@ class Collector:
                 self.n_tried[line.request_key, line.ask_index][ended.status] += 1
                 self.last_failure = ended
             return
+        if self.usage is not None:
+            ended = self.usage.believed(ended)
         reply = ended.as_reply(
             request_key=line.request_key,
             ask_index=line.ask_index,

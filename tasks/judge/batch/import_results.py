@@ -171,9 +171,10 @@ class _Taking:
         ended = line.ended
         if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES:
             return _Row(line, None, _attempt(line, line.ask_index, ended.status, ended.detail))
-        reply = ended.as_reply(
-            line.request_key, line.ask_index, line.judge.id, ReplyOrigin.BATCH, 1, self.costs[line.judge.id].cost_usd(ended)
-        )
+        costs = self.costs[line.judge.id]
+        ended = costs.believed(ended)
+        cost_usd = costs.cost_usd(ended)
+        reply = ended.as_reply(line.request_key, line.ask_index, line.judge.id, ReplyOrigin.BATCH, 1, cost_usd)
         is_due = reading is not None and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
         owed = _attempt(line, 1, ReplyStatus.NOT_ASKED, "waits for the next export") if is_due else None
         return _Row(line, reply, owed)

@@ -26,6 +26,9 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import give_back
 from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, REPLIES
 
+BYTES_PER_PX = 4
+"""A picture that nothing was packed of, as base64: its own bytes are not at hand where its reply comes."""
+
 
 @dataclass(slots=True)
 class BatchUsage:
@@ -62,6 +65,10 @@ class BatchUsage:
         if n_nusd:
             await self.ledger.alone(partial(give_back, counter_id=self.budget_id, n=n_nusd))
 
+    def believed(self, answer: Answer) -> Answer:
+        """The answer, without tokens where it reports more than any request can have."""
+        return next(iter(self._costs.values())).believed(answer)
+
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost: a judge has one price, whatever the rubric."""
         return next(iter(self._costs.values())).cost_usd(answer)
@@ -76,16 +83,22 @@ class BatchUsage:
         with closing(self.requests.blocks(replied)) as blocks:
             for rows, pictures in blocks:
                 for request in (QueuedRequest(*row) for row in rows.iter_rows()):
-                    self._costs[self._about(request)].observe(self._estimate(request, pictures), replied[request.request_key])
+                    costs, estimate = self._costs[self._about(request)], self._estimate(request, pictures)
+                    n_bytes = BYTES_PER_PX * sum(width * height for width, height in self._sizes_px(request, pictures))
+                    costs.observe(estimate, costs.believed(replied[request.request_key], estimate, n_bytes))
                 await asyncio.sleep(0)  # claims are renewed meanwhile
         for about, costs in self._costs.items():
             seen, costs.seen = costs.seen, Observed()
             await store_observed(self.ledger, about, seen)
 
     def _estimate(self, request: QueuedRequest, pictures: PartPictures) -> Estimate:
-        shown = map(pictures, digests_of(request.messages_json))
-        sizes_px = [(picture.width_px, picture.height_px) for picture in shown]
+        sizes_px = [(width or None, height or None) for width, height in self._sizes_px(request, pictures)]
         return self._costs[self._about(request)].estimate(request.messages_json, request.parameters_json, sizes_px)
+
+    def _sizes_px(self, request: QueuedRequest, pictures: PartPictures) -> list[tuple[int, int]]:
+        """Width and height of its pictures, 0 where that is not known."""
+        shown = map(pictures, digests_of(request.messages_json))
+        return [(picture.width_px or 0, picture.height_px or 0) for picture in shown]
 
     def _about(self, request: QueuedRequest) -> AboutKey:
         rubric = self.requests.context.rubrics[self.requests.parts[self.requests.part_of[request.request_key]].rubric_id]

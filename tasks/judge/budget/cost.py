@@ -14,6 +14,7 @@ import orjson
 
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.budget.believed import MOST_INPUT, believed, most_input, most_output
 from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import ModelPrice, images_of, price_of
@@ -105,6 +106,11 @@ class Costs:
 
     def _tokens(self, width_px: int, height_px: int) -> tuple[int, int]:
         return self._picture_rule.tokens(*fitted_px(width_px, height_px, self._max_side_px), self._detail)
+
+    def believed(self, answer: Answer, estimate: Estimate | None = None, n_bytes: int = 0) -> Answer:
+        """The answer to a request of this estimate and so many bytes, without tokens where it reports more than can be."""
+        n_input_most = MOST_INPUT if estimate is None else most_input(estimate.n_input_bound, n_bytes)
+        return believed(answer, n_input_most, most_output(self.n_output_tokens_most))
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""

@@ -81,8 +81,12 @@ class Tally:
         columns = ["request_key", "n_input_tokens", "n_cached_tokens", "n_output_tokens"]
         for key, *reported in replies.select(columns).iter_rows():
             estimate = estimates.get(key)
-            if estimate is not None:
-                self.replied.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
+            if estimate is None:
+                continue
+            one = Observed()
+            one.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
+            if one.can_be:  # stored before such were left out
+                self.replied += one
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ LEAST_MARGIN = 1.25
 AboutKey: TypeAlias = tuple[str, str, str]
 """(rubric_id, rubric_version, judge_model)"""
 
+MOST_OF_BOUND = 1_000.0
+"""A reply that passed its bound by more was counted before such were left out: sums that hold it tell nothing."""
+MOST_OUTPUT_EACH = 1_000_000
+"""Nor do those whose replies are longer on average."""
+
 
 @dataclass(slots=True)
 class Observed:
@@ -48,6 +53,11 @@ class Observed:
         """Both together."""
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return Observed(**sums | {"most_of_bound": max(self.most_of_bound, other.most_of_bound)})
+
+    @property
+    def can_be(self) -> bool:
+        """Whether no reply among them reported what no reply can have."""
+        return self.most_of_bound <= MOST_OF_BOUND and self.n_output_reported <= MOST_OUTPUT_EACH * self.n_replies
 
     @property
     def input_ratio(self) -> float:
@@ -83,6 +93,12 @@ _ADD = (
         | {"most_of_bound": case((OBSERVED.c.most_of_bound < _MOST, _MOST), else_=OBSERVED.c.most_of_bound)}
     )
 )
+_FORGET_ABSURD = (
+    update(OBSERVED)
+    .where(*(OBSERVED.c[name] == bindparam(f"of_{name}") for name in _ABOUT))
+    .where((OBSERVED.c.most_of_bound > MOST_OF_BOUND) | (OBSERVED.c.n_output_reported > MOST_OUTPUT_EACH * OBSERVED.c.n_replies))
+    .values({f.name: 0 for f in fields(Observed)})
+)
 
 
 async def store_observed(ledger: Ledger, about: AboutKey, observed: Observed) -> None:
@@ -92,7 +108,7 @@ async def store_observed(ledger: Ledger, about: AboutKey, observed: Observed) ->
 
 
 def load_observed(ledger: Ledger) -> Mapping[AboutKey, Observed]:
-    """All that the ledger knows, by rubric, its version and judge."""
+    """All that the ledger knows, by rubric, its version and judge; sums that cannot be are as none."""
     return ledger.read(_load)
 
 
@@ -101,9 +117,10 @@ def _store(connection: Connection, about: AboutKey, observed: Observed) -> None:
     nothing = {f.name: getattr(Observed(), f.name) for f in fields(Observed)}
     connection.execute(insert_where_absent(connection.engine, OBSERVED), [key | nothing])
     seen = {f"seen_{f.name}": getattr(observed, f.name) for f in fields(Observed)}
+    later(connection, _FORGET_ABSURD, {f"of_{name}": value for name, value in key.items()})
     later(connection, _ADD, {f"of_{name}": value for name, value in key.items()} | seen)
 
 
 def _load(connection: Connection) -> dict[AboutKey, Observed]:
     rows = connection.execute(_ALL).all()
-    return {(row[0], row[1], row[2]): Observed(*row[3:]) for row in rows}
+    return {(row[0], row[1], row[2]): seen for row in rows if (seen := Observed(*row[3:])).can_be}

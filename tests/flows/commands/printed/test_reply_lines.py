@@ -67,6 +67,10 @@ COSTS = {
         "; $0.25 and 2 replies of unknown cost (no tokens reported, or no price)",
     ),
     "none is": (Outcome(n_asked=1_000, n_without_cost=999), "; 999 replies of unknown cost (no tokens reported, or no price)"),
+    "one is absurd": (
+        Outcome(n_asked=9, cost_usd=0.25, n_without_cost=1, n_not_believed=1),
+        "; $0.25 and 1 replies of unknown cost (no tokens reported, or no price); 1 of them report more tokens than can be",
+    ),
     "for nothing": (Outcome(n_asked=5, cost_usd=0.0), "; $0"),
     "nothing came back": (Outcome(n_asked=5), ""),
 }
