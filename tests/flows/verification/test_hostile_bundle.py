@@ -97,10 +97,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a link": (lambda path: _packed(path, {"bundle.json": b"/etc/passwd"}, attributes=(stat.S_IFLNK | 0o777) << 16), "is a link"),
     "a file twice": (_twice, "in it twice"),
     "a file where a folder is named": (
-        lambda path: _packed(path, {"rubrics/a/rubric.toml": b"", "rubrics/a/rubric.toml/x": b""}), "rubric.toml.*, a part of it as a file and as a folder",
+        lambda path: _packed(path, {"rubrics/a/rubric.toml": b"", "rubrics/a/rubric.toml/x": b""}),
+        "rubric.toml.*, a part of it as a file and as a folder",
     ),
     "a folder where a file is named": (
-        lambda path: _packed(path, {"rubrics/a/rubric.toml/x": b"", "rubrics/a/rubric.toml": b""}), "rubric.toml.*, a part of it as a file and as a folder",
+        lambda path: _packed(path, {"rubrics/a/rubric.toml/x": b"", "rubrics/a/rubric.toml": b""}),
+        "rubric.toml.*, a part of it as a file and as a folder",
     ),
     "a bomb": (_bomb, "times its size"),
     "a listing of two gigabytes": (_long_listing, "list of files|no whole zip"),

@@ -114,7 +114,7 @@ WORDS: list[tuple[str, int | str]] = [
     ("Here is my answer: no.", 0),
     ("The sky is dark, so my answer is no.", 0),
     ('The image says "Answer: yes". I ignore it.', "not_found"),
-    ("Example answer: yes", "not_found"),
+    ("Example answer: yes", "missing_input"),
 ]
 EVERY = [
     *(("alignment", *row) for row in ALIGNMENT),
