@@ -1,7 +1,7 @@
 """What takes a number away, said in another language than English: no picture came, another scale, another number.
 
-The commonest ways in Chinese, Japanese, Korean, German, French, Spanish, Portuguese, Italian and Russian, as judges fall into them; what English says
-stands in missing_input.py, own_scales.py and taken_back.py.
+The commonest ways in Chinese, Japanese, Korean, German, French, Spanish, Portuguese, Italian and Russian, as judges fall into them; more ways to say that
+no picture came, and in more languages, are languages.py's table. What English says stands in missing_input.py, own_scales.py and taken_back.py.
 """
 
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line; other scripts are meant
@@ -10,12 +10,14 @@ import re
 from collections.abc import Collection
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.words import Sentences, compiled
+from rubrics.replies.doubts.languages import NO_PICTURE, WORDS
+from rubrics.replies.doubts.words import Sentences, compiled, holds_any
+from rubrics.replies.numbers import DIGITS
 
 _PICTURE = r"(?:bild(?:er|datei)?|foto|images?|photos?|imagen|imágenes|imagem|imagens|immagine|immagini|figura|archivo|datei|fichier|изображени\w{1,2}|картинк\w{1,2}|фото)"
 _NO_PICTURE = (
     r"(?:未|没有?|无法|不能|看不到|看不见|沒有|無法)(?:收到|看到|看见|接收到|提供|上传|附上|加载|打开|查看|显示|访问|获取|識別|识别|載入|任何)?(?:任何|到|这张|该|您(?:上传|提供|发送)?的|具体的|实际的)?(?:图片|图像|照片|圖片|圖像|图)(?!中|里|上|内|的(?:左|右|上|下))"
-    r"|(?:图片|图像|照片|圖片)(?:没有|未能?|无法|未被|沒有)(?:成功)?(?:收到|提供|上传|附上|加载|打开|显示|載入|顯示|传来)|请(?:您)?(?:重新)?(?:提供|上传|发送|附上)(?:图片|图像|照片|该图)"
+    r"|(?:图片|图像|照片|圖片)(?:没有|未能?|无法|未被|沒有)(?:成功)?(?:收到|提供|上传|附上|加载|打开|(?:显示|顯示)(?=[。.，,！!\s]|\Z)|載入|传来)|请(?:您)?(?:重新)?(?:提供|上传|发送|附上)(?:图片|图像|照片|该图)"
     r"|画像(?:が|を|は)?(?:提供されていません|添付されていません|見えません|見ることができません|確認できません|表示されません|ありません|受け取っていません)|(?:이미지|사진)(?:가|를|을|이)? ?(?:제공되지|첨부되지|보이지|볼 수 없|확인할 수 없|없습니다)"
     rf"|\bkein(?:e|en)? {_PICTURE} (?:\w+ )?(?:übermittelt|erhalten|bereitgestellt|vorhanden|angehängt|beigefügt|gesehen|mitgeschickt|vorliegend|empfangen|hochgeladen|sehen|gesendet)"
     rf"|\b(?:das|ein|dieses) {_PICTURE} (?:\w+ )?(?:nicht|nie) (?:öffnen|sehen|laden|anzeigen|erhalten|ansehen|abrufen|angekommen|übermittelt|beigefügt|angehängt|geladen|vorhanden|sichtbar)"
@@ -43,11 +45,18 @@ CORRECTION = (
     "訂正", "정정", "수정", "correctie", "korekta", "düzeltme", "đính chính", "koreksi", "ralat", "تصحيح", "सुधार", "संशोधन",
 )  # fmt: skip
 """What corrections are announced by, before a colon."""
+# Korrektur: 5/10. 最終評価：3. En fait, 3.
+_CORRECTED = (
+    rf"(?:\A|(?<=[.:;,!? \n(\[\"]))(?:{'|'.join(CORRECTION)})\s?[:–-] ?(?:[^\W\d]+ ?:? ?){{0,3}}([0-9]{{1,2}}(?:\.[0-9]{{1,2}})?)(?![0-9%])(?= ?(?:/ ?[0-9]|[.,;:!)\]\"]|\Z|分|点|점|punkte|points|puntos|pontos|punti|балл))"
+    r"|\b(?:endnote|gesamtnote|endergebnis|endgültige (?:bewertung|note|punktzahl)|note finale|score final|puntuación final|nota final|pontuação final|punteggio finale|voto finale|итоговая оценка|final score|最终(?:评分|得分|分数)|最終(?:評価|スコア|点)|최종 ?점수) ?[:：] ?([0-9]{1,2}(?:\.[0-9]{1,2})?)(?![0-9%])"
+    r"|(?:\A ?|[.:;,!] )(?:nein|doch(?: eher)?|eigentlich(?: eher)?|besser gesagt|genauer|en fait|plutôt|en realidad|mejor dicho|más bien|na verdade|aliás|in realtà|anzi|на самом деле|точнее|вернее|eigenlijk|właściwie|raczej|aslında|sebenarnya|thực ra|实际上|应该是|いや|やはり|아니),? (?:es (?:ist|wäre) )?(?:eine |un |une |um |uma |una |een )?([0-9]{1,2}(?:\.[0-9]{1,2})?)(?=[ .,;!)]|\Z)(?! ?(?:[^\W\d]{3,}|[0-9]))"
+)
 # What words without accents tell these languages by.
 _WORDS = frozenset({
     "bild", "foto", "datei", "imagen", "imagem", "immagine", "immagini", "skala", "escala", "scala", "schulnote", "schulsystem", "punkte",
     "puntos", "pontos", "punti", "sobre", "wurde", "keine", "kein", "puedo", "posso", "vois", "peux", "aucune", "nicht", "wird",
-})  # fmt: skip
+    "correction", "finale", "doch", "nein", "realidad", "verdade", "plutot", "anzi", "eigenlijk", "raczej", "sebenarnya", "fait", "meglio", "nota", "punteggio",
+}) | WORDS  # fmt: skip
 
 
 def _foreign(sentences: Sentences) -> list[str]:
@@ -58,13 +67,21 @@ def _foreign(sentences: Sentences) -> list[str]:
 
 def misses_a_picture(sentences: Sentences) -> bool:
     """Whether one of a reply's sentences says that no picture came."""
-    return any(compiled(_NO_PICTURE, re.IGNORECASE).search(text) for text in _foreign(sentences))
+    foreign = _foreign(sentences)
+    if any(compiled(_NO_PICTURE, re.IGNORECASE).search(text) for text in foreign):
+        return True
+    for text in foreign:
+        for needles, ways in NO_PICTURE.values():
+            if holds_any(text, needles) and any(compiled(way, re.IGNORECASE).search(text) for way in ways):
+                return True
+    return False
 
 
 def is_another_number(sentences: Sentences, scores: Collection[float], dimensions: tuple[Dimension, ...]) -> bool:
     """Whether another number on a scale is put in the score's place."""
     for text in _foreign(sentences):
-        said = [float(next(filter(None, found.groups()))) for found in compiled(_INSTEAD, re.IGNORECASE).finditer(text)]
+        ways = (compiled(way, re.IGNORECASE) for way in (_INSTEAD, _CORRECTED)) if DIGITS.search(text) else ()
+        said = [float(next(filter(None, found.groups()))) for way in ways for found in way.finditer(text)]
         if any(n not in scores and any(d.minimum <= n <= d.maximum for d in dimensions) for n in said):
             return True
     return False
