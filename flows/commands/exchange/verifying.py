@@ -122,6 +122,8 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
         of = f"of the {verdict.values.n:,} values in the columns that these tables and those made again both have"
         n = verdict.values.n_differing
         console.print(name_of(f"values      {of}, {f'{n:,} differ' if n else 'none differs'}", "red" if n else "green"))
+    for advice in verdict.advice:  # before the list, which may be long and follow from it
+        console.print(name_of(f"because     {advice}", "yellow"))
     console.print()
     by_place: dict[str, list[Difference]] = {}  # in the order of the steps: what differs first is the cause of the rest
     for one in verdict.differences:
@@ -137,5 +139,3 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     where = step if step == first else f"{step}, {first}"
     console.print()
     console.print(name_of(f"not verified: {len(verdict.differences):,} differences, the first in: {where}"))
-    for advice in verdict.advice:
-        console.print(name_of(advice, "yellow"))

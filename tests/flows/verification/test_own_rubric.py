@@ -81,9 +81,11 @@ def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_th
     )
     said = salon("verify", publication, "--file", "b.toml")
     assert said.code == 1
-    last = " ".join(said.out.split()).partition("not verified: ")[2]
-    assert f"rubric shade in {tmp_path / 'mine' / 'shade'} is not as it was published with" in last
-    assert "put it back as it was" in last
+    summary, _, listed = said.out.partition("\n\n")
+    told = " ".join(summary.split())
+    assert f"because rubric shade in {tmp_path / 'mine' / 'shade'} is not as it was published with" in told
+    assert "put it back as it was" in told
+    assert listed.splitlines()[-1].startswith("not verified: ")
 
 
 def test_a_bundle_that_is_not_there_is_no_publications_id(salon: Callable[..., Said]) -> None:
