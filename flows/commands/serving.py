@@ -87,6 +87,9 @@ def serve(
     with usable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n")
+        for private in (folder / "logs", folder / "prefect"):  # what runs say, and Prefect's database of it
+            private.mkdir(mode=0o700, exist_ok=True)
+            private.chmod(0o700)  # of an earlier Salon
     _heed_signals()
     with LocalServer(folder) as local:
         login = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)

@@ -245,12 +245,12 @@ def test_a_served_salon_runs_the_demo_through_its_deployment_and_leaves_nothing_
         api = _until_it_says(folder / "said.txt", serving, "The UI: ") + "/api"
         assert (folder / "postgres" / "data").is_dir() == (local_postgres.missing(folder) is None)
         nightly = next(found for found in asked(api, "deployments/filter", {}) if found["name"] == "demo-nightly")
+        assert {(folder / name).stat().st_mode & 0o777 for name in ("logs", "prefect")} == {0o700}, "whatever the umask"
         run = told(api, f"deployments/{nightly['id']}/create_flow_run", {"state": {"type": "SCHEDULED"}})
         state = _until_it_ends(api, run["id"])
         assert state["type"] == "COMPLETED", state["message"] + (folder / "logs" / "worker.log").read_text()[-2000:]
         assert current(folder / "lake", "demo").folder.is_dir()
-        started = _all_under(serving.pid)
-        assert len(started) >= 3, "the server, the judge, the worker"
+        assert len(started := _all_under(serving.pid)) >= 3, "the server, the judge, the worker"
         serving.send_signal(signal.SIGINT)
         assert serving.wait(180) == 0
         assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
