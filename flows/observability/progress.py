@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from schemas.records import JudgeReply
     from tasks.ingest.samples import IngestResult
     from tasks.judge.outcome import Outcome
+    from tasks.judge.provider.exchange import Answer
     from tasks.ledger.import_replies.importing import ImportResult
     from tasks.publish.folders import Published
     from tasks.publish.preferences import PairBoard
@@ -96,11 +97,11 @@ class Reporter:
         with self._lock:
             self.attempts.update(by_status)
 
-    def hear_attempt(self) -> None:
+    def hear_attempt(self, answer: "Answer") -> None:
         """Count an attempt as heard; without a sum of outcomes, for there is one for each request."""
         with self._lock:
             if self.heard is not None:
-                self.heard.n_asked += 1
+                self.heard.count_attempt(answer)
 
     def hear_reply(self, reply: "JudgeReply") -> None:
         """Add a stored reply, and what it was billed, to what is heard."""

@@ -212,7 +212,7 @@ def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
 def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
     def on_attempt(answer: Answer) -> None:
         run.reporter.count_attempts({answer.status.value: 1})
-        run.reporter.hear_attempt()
+        run.reporter.hear_attempt(answer)
         if answer.status in RETRIES:
             waiting.failed(answer.status, answer.detail)
 

@@ -11,9 +11,10 @@ from flows.run.judging import asked_parts
 from schemas.errors import StoreError
 from schemas.records import Plan
 from tasks.ingest.samples import IngestResult
+from tasks.judge.budget.prices import price_of
 from tasks.judge.outcome import Outcome
 from tasks.ledger.open_ledgers import opened
-from tasks.ledger.queries import bought_since, sent_since
+from tasks.ledger.spent import bought_since, sent_since
 from tasks.publish.machine_tables import record_run
 
 
@@ -47,7 +48,7 @@ def record(
         "cost_usd": asked.cost_usd,
         "code_version": run.ids.code_version,
         "asked_by": "backfill" if is_backfill else "nightly" if run.ids.budget_id else "run",
-        "is_at_least": is_at_least,
+        "is_at_least": is_at_least or asked.is_at_least,
     }
     record_run(run.lake, row)
     run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
@@ -83,7 +84,11 @@ def _bought(run: RunContext, since: datetime, planned: Plan) -> Outcome:
     with opened(run.ledger_url) as ledger:
         for part in asked_parts(run, planned.parts):
             keys = run.request_keys(part).to_list()
-            found.n_asked += ledger.read(partial(sent_since, keys=keys, since_us=since_us))
+            n_sent, n_in_doubt = ledger.read(partial(sent_since, keys=keys, since_us=since_us))
+            found.n_asked += n_sent
+            price = price_of(run.judge(part.judge_model))
+            if price is not None and price.usd(1, 0, 1):
+                found.n_in_doubt += n_in_doubt
             n_new = 0
             for n, n_input, n_output, cost_usd, n_without in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
                 n_new += n

@@ -65,6 +65,9 @@ PROVIDER_FAILURES = frozenset({
 })  # fmt: skip
 """The provider's own failures, of one request or of all."""
 
+LOST_ON_THE_WAY = "the connection was lost"
+"""So begins the detail of an attempt that is `unreachable` and was sent: every other one never left the machine."""
+
 
 class ReplyOrigin(StrEnum):
     """Where a reply came from."""

@@ -202,8 +202,8 @@ RUN_BY = text("asked_by", "backfill, nightly or run: the command; null in rows o
 IS_AT_LEAST = Field(
     "is_at_least",
     pa.bool_(),
-    "Whether tokens, cost and attempts are what this process heard, the ledger being out of use when it ended: others may have "
-    "bought more; null in rows of before this was kept.",
+    "Whether more may have been billed than tokens and cost say: attempts that were sent ended without a reply, a reply said no "
+    "tokens, or the ledger was out of use at the end and others may have bought more; null in rows of before this was kept.",
     is_nullable=True,
 )
 CODE_VERSION = digest("code_version", "sha256 over Salon's own source files.")

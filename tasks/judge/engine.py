@@ -190,12 +190,11 @@ class _Run:
                     self.breaker.begin()
                     ended = InDoubt()  # from here on it may be billed, even where no answer comes
                     heard = await self.shard.provider.ask(payload)
-                    ended = answer = self.admission.costs.believed(heard, estimate, payload.n_bytes)
+                    ended = answer = self.admission.costs.settled(heard, estimate, payload.n_bytes)
             finally:
                 await self.admission.leave(estimate, ended)
             n_attempts += 1
-            self.outcome.n_asked += 1
-            self.outcome.attempts_by_status[answer.status.value] += 1
+            self.outcome.count_attempt(answer)
             if self.shard.on_attempt is not None:
                 self.shard.on_attempt(answer)
             self.breaker.record_attempt(request.request_key, answer, Tried(request.n_earlier[ask_index], request.tried_for_s))

@@ -18,6 +18,7 @@ from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.budget.believed import is_not_believed
 from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.exchange import Answer
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class Outcome:
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
     n_without_cost: int = 0  # replies that report no tokens, or of a judge without a price
     n_not_believed: int = 0  # of them those that report more tokens than can be
+    n_in_doubt: int = 0  # attempts sent that no reply came of and that may have been billed
+    in_doubt_usd: float = 0.0  # those at most; infinite where nothing bounds a reply
     n_by_status: Counter[str] = field(default_factory=Counter)
     attempts_by_status: Counter[str] = field(default_factory=Counter)  # of those that were answered, or given up
     n_in_flight: int = 0  # left with the provider's Batch API: the same command collects them
@@ -55,6 +58,18 @@ class Outcome:
     def is_out_of_reach(self) -> bool:
         """Whether max_usd stopped it before anything was sent: it is less than what one request may cost."""
         return self.is_spent and not self.n_asked and not self.n_in_flight
+
+    @property
+    def is_at_least(self) -> bool:
+        """Whether more may have been billed than `cost_usd` says."""
+        return self.n_in_doubt > 0 or (self.cost_usd is not None and self.n_without_cost > 0)
+
+    def count_attempt(self, answer: Answer) -> None:
+        """Add an attempt that ended; one that never left this machine is none that was sent."""
+        self.n_asked += answer.is_sent
+        self.attempts_by_status[answer.status.value] += 1
+        self.n_in_doubt += answer.unseen_usd > 0
+        self.in_doubt_usd += answer.unseen_usd
 
     def count(self, reply: JudgeReply) -> None:
         """Add a stored reply, and what it was billed."""

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import polars as pl
 import pyarrow as pa
-from sqlalchemy import BigInteger, Select, String, bindparam, delete, func, select
+from sqlalchemy import Select, String, bindparam, delete, func, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -109,39 +109,33 @@ def _listed_by_postgresql(element: _Listed, compiler: Any, **options: Any) -> st
     return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
 
 
-_KEYS = select(_Listed(bindparam("keys", type_=String)).table_valued("value").c.value)
+KEYS_LISTED = select(_Listed(bindparam("keys", type_=String)).table_valued("value").c.value)
 _R, _A = REPLIES.c, ATTEMPTS.c
 
-_KNOWN = select(_R.request_key).where(_R.request_key.in_(_KEYS)).distinct()
-_N_STORED = select(func.count()).where(_R.request_key.in_(_KEYS))
-_DIGESTS = select(_R.request_key, _R.ask_index, _R.reply_sha256).where(_R.request_key.in_(_KEYS))
-_REPLIES = select(*REPLIES.columns).where(_R.request_key.in_(_KEYS))
-_FORGET = delete(REPLIES).where(_R.request_key.in_(_KEYS), _R.status == ReplyStatus.REJECTED.value)
+_KNOWN = select(_R.request_key).where(_R.request_key.in_(KEYS_LISTED)).distinct()
+_N_STORED = select(func.count()).where(_R.request_key.in_(KEYS_LISTED))
+_DIGESTS = select(_R.request_key, _R.ask_index, _R.reply_sha256).where(_R.request_key.in_(KEYS_LISTED))
+_REPLIES = select(*REPLIES.columns).where(_R.request_key.in_(KEYS_LISTED))
+_FORGET = delete(REPLIES).where(_R.request_key.in_(KEYS_LISTED), _R.status == ReplyStatus.REJECTED.value)
 _SAID = (
-    select(_R.error_detail, func.count()).where(_R.request_key.in_(_KEYS), _R.status == ReplyStatus.REJECTED.value)
+    select(_R.error_detail, func.count()).where(_R.request_key.in_(KEYS_LISTED), _R.status == ReplyStatus.REJECTED.value)
 ).group_by(_R.error_detail)
 _REASKS = (
     select(_A.request_key)
     .outerjoin(REPLIES, (_R.request_key == _A.request_key) & (_R.ask_index == _A.ask_index))
-    .where(_A.request_key.in_(_KEYS), _A.ask_index > 0, _R.request_key.is_(None))
+    .where(_A.request_key.in_(KEYS_LISTED), _A.ask_index > 0, _R.request_key.is_(None))
     .distinct()
 )
 _UNANSWERED = (
     select(_A.request_key, _A.ask_index, _A.started_at_us, _A.attempt_id, _A.status, _A.detail)
     .outerjoin(REPLIES, (_R.request_key == _A.request_key) & (_R.ask_index == _A.ask_index))
-    .where(_A.request_key.in_(_KEYS), _R.request_key.is_(None))
+    .where(_A.request_key.in_(KEYS_LISTED), _R.request_key.is_(None))
 )
 _N_ATTEMPTS = (
-    select(_A.request_key, _A.ask_index, func.count()).where(_A.request_key.in_(_KEYS)).group_by(_A.request_key, _A.ask_index)
+    select(_A.request_key, _A.ask_index, func.count())
+    .where(_A.request_key.in_(KEYS_LISTED))
+    .group_by(_A.request_key, _A.ask_index)
 )
-_BOUGHT = select(
-    func.count(_R.request_key.distinct()),
-    func.sum(_R.n_input_tokens),
-    func.sum(_R.n_output_tokens),
-    func.sum(_R.cost_usd),
-    func.count().filter(_R.status == ReplyStatus.ANSWERED.value, _R.cost_usd.is_(None)),
-).where(_R.request_key.in_(_KEYS), _R.received_at_us >= bindparam("since_us", type_=BigInteger))
-_SENT = select(func.count()).where(_A.request_key.in_(_KEYS), _A.started_at_us >= bindparam("since_us", type_=BigInteger))
 
 NEVER_ENDED = "the process stopped before a reply arrived; the request may have been billed"
 
@@ -169,7 +163,7 @@ def digests(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int]
 
 def forget_rejected(connection: Connection, keys: Sequence[str]) -> int:
     """Delete the rejections among the replies to these keys; how many there were. Nothing that was paid for is one."""
-    return sum(connection.execute(_FORGET, chunk).rowcount for chunk in _chunks(keys))
+    return sum(connection.execute(_FORGET, chunk).rowcount for chunk in chunks_of(keys))
 
 
 def rejections(connection: Connection, keys: Sequence[str]) -> Counter[str]:
@@ -190,19 +184,9 @@ def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, i
     return {(key, ask_index): n for key, ask_index, n in _rows(connection, _N_ATTEMPTS, keys)}
 
 
-def sent_since(connection: Connection, keys: Sequence[str], since_us: int) -> int:
-    """Attempts at these keys that began at this moment or later."""
-    return sum(connection.execute(_SENT, chunk | {"since_us": since_us}).scalar_one() for chunk in _chunks(keys))
-
-
-def bought_since(connection: Connection, keys: Sequence[str], since_us: int) -> list[tuple[Any, ...]]:
-    """Of replies to these keys that came from a moment on, some keys a row: requests, tokens in and out, USD, those without."""
-    return [tuple(connection.execute(_BOUGHT, chunk | {"since_us": since_us}).one()) for chunk in _chunks(keys)]
-
-
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
     """The stored replies in the columns of the lake's `replies`."""
-    frames = [_framed(_raw_rows(connection, _REPLIES, chunk), _STORED_TYPES) for chunk in _chunks(keys)]
+    frames = [_framed(_raw_rows(connection, _REPLIES, chunk), _STORED_TYPES) for chunk in chunks_of(keys)]
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=_STORED_TYPES)
     return frame.rename({stored_name(of): of.name for of in LAKE_REPLIES.fields}).cast(_LAKE_TYPES)
 
@@ -228,11 +212,12 @@ def last_failures(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:
 
 
 def _rows(connection: Connection, statement: Select[Any], keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    for chunk in _chunks(keys):
+    for chunk in chunks_of(keys):
         yield from _raw_rows(connection, statement, chunk)
 
 
-def _chunks(keys: Sequence[str]) -> Iterator[dict[str, str]]:
+def chunks_of(keys: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The keys as parameters of KEYS_LISTED, some at a time."""
     ordered = sorted(set(keys))  # neighbouring keys share pages of the index
     for start in range(0, len(ordered), KEYS_PER_QUERY):
         yield {"keys": orjson.dumps(ordered[start : start + KEYS_PER_QUERY]).decode()}

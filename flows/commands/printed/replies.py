@@ -7,6 +7,7 @@ What cannot be read is counted in judgements: checkpoints with the same picture 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 
 import polars as pl
@@ -31,10 +32,21 @@ def cost_of(asked: Outcome) -> str:
     """What the run's own requests cost; those of which it is not known are counted."""
     if not asked.n_asked:
         return ""
-    known = "" if asked.cost_usd is None else f"; {format_usd(asked.cost_usd)}"
+    known = "" if asked.cost_usd is None else f"; {'at least ' * bool(asked.n_in_doubt)}{format_usd(asked.cost_usd)}"
     of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""
     absurd = f"; {asked.n_not_believed:,} of them report more tokens than can be"
-    return f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}"
+    return (
+        f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}{_in_doubt(asked)}"
+    )
+
+
+def _in_doubt(asked: Outcome) -> str:
+    """Attempts that ended without a reply after they were sent: only the provider's bill says whether they cost anything."""
+    if not asked.n_in_doubt:
+        return ""
+    more = " more" if asked.cost_usd is not None else ""
+    bound = f" ({format_usd(asked.in_doubt_usd)} at most)" if isfinite(asked.in_doubt_usd) else ""
+    return f"; up to {asked.n_in_doubt:,}{more} may have been billed{bound}, and no reply came of them"
 
 
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:

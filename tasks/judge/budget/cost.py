@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, repeat
-from math import ceil
+from math import ceil, inf
 
 import orjson
 
@@ -111,6 +111,12 @@ class Costs:
         """The answer to a request of this estimate and so many bytes, without tokens where it reports more than can be."""
         n_input_most = MOST_INPUT if estimate is None else most_input(estimate.n_input_bound, n_bytes)
         return believed(answer, n_input_most, most_output(self.n_output_tokens_most))
+
+    def settled(self, answer: Answer, estimate: Estimate, n_bytes: int) -> Answer:
+        """The answer as it is counted: with tokens that can be, and what it may have been billed where no tokens will say."""
+        if self.price is None or answer.status not in MAY_BE_BILLED or not answer.is_sent:
+            return self.believed(answer, estimate, n_bytes)
+        return replace(answer, unseen_usd=inf if estimate.worst_usd is None else estimate.worst_usd)
 
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""

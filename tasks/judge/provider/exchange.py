@@ -71,7 +71,8 @@ class InDoubt:
 class Answer:
     """How one attempt ended at the provider. `retry_after_s` is what it asked to wait; `limits` what it said of the key's limits.
 
-    `is_sent`: the request left this machine whole or in part, so that it may have been billed.
+    `is_sent`: the request left this machine whole or in part, so that it may have been billed. `unseen_usd`: the most that it may
+    have been billed and does not say, infinite where nothing bounds it.
     """
 
     status: ReplyStatus
@@ -89,6 +90,7 @@ class Answer:
     logprobs_json: str | None = None
     limits: SaidLimits = NOTHING_SAID
     is_sent: bool = True
+    unseen_usd: float = 0.0
 
     def as_reply(
         self, request_key: str, ask_index: int, judge_model: str, origin: ReplyOrigin, n_attempts: int, cost_usd: float | None

@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
-from schemas.statuses.rows import ReplyStatus
+from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyStatus
 from tasks.api_keys import N_SECRET_CHARACTERS, Spelled, key_named, may_be_a_word
 from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer
@@ -198,7 +198,7 @@ def no_response(error: Exception, *, is_begun: bool = True) -> Answer:
         return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
         return Answer(ReplyStatus.TIMED_OUT, f"no complete reply in time; it may have been billed: {detail}")
-    return Answer(ReplyStatus.UNREACHABLE, f"the connection was lost; the request may have been billed: {detail}")
+    return Answer(ReplyStatus.UNREACHABLE, f"{LOST_ON_THE_WAY}; the request may have been billed: {detail}")
 
 
 def _refused_by_proxy(error: "aiohttp.ClientHttpProxyError") -> Answer:

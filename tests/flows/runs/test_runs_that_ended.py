@@ -58,3 +58,18 @@ def test_what_was_bought_until_the_ledger_went_has_its_row(
     assert provider.n == N_SAMPLES, "each was bought once"
     last = runs(Lake(tmp_path / "lake")).row(-1, named=True)
     assert (last["outcome"], last["is_at_least"], last["n_asked"]) == ("published", False, N_SAMPLES - n_first)
+
+
+def test_a_run_whose_judge_may_have_worked_for_nothing_says_at_least(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.script.append(Play(body=b"<html>login</html>"))
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    said = salon("run", write_benchmark(tmp_path, provider.url))
+    assert (said.code, provider.n) == (0, N_SAMPLES + 1)
+    assert f"{N_SAMPLES + 1} sent; at least $" in " ".join(said.out.split())
+    assert "; up to 1 more may have been billed ($" in " ".join(said.out.split())
+    (row,) = runs(Lake(tmp_path / "lake")).to_dicts()
+    assert (row["is_at_least"], row["n_asked"]) == (True, N_SAMPLES + 1)

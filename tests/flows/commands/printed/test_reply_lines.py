@@ -1,5 +1,6 @@
 """What a run's last lines say of replies: which models gave them; which could not be read, whose, and what to do."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -70,6 +71,14 @@ COSTS = {
     "one is absurd": (
         Outcome(n_asked=9, cost_usd=0.25, n_without_cost=1, n_not_believed=1),
         "; $0.25 and 1 replies of unknown cost (no tokens reported, or no price); 1 of them report more tokens than can be",
+    ),
+    "more may be": (
+        Outcome(n_asked=9, cost_usd=0.25, n_in_doubt=33, in_doubt_usd=0.5),
+        "; at least $0.25; up to 33 more may have been billed ($0.50 at most), and no reply came of them",
+    ),
+    "nothing came, and it may be": (
+        Outcome(n_asked=9, n_in_doubt=2, in_doubt_usd=math.inf),
+        "; up to 2 may have been billed, and no reply came of them",
     ),
     "for nothing": (Outcome(n_asked=5, cost_usd=0.0), "; $0"),
     "nothing came back": (Outcome(n_asked=5), ""),
