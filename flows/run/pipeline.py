@@ -15,6 +15,7 @@ from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts
 from flows.run.judging import saying_who_is_complete
+from flows.run.other_models import say_other_models
 from flows.run.preview import forecasts
 from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all
@@ -78,6 +79,8 @@ def run_pipeline(
         if night:
             with opened(run.ledger_url) as ledger:
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
+        with opened(run.ledger_url) as ledger:
+            say_other_models(run, ledger, planned.parts)
         with recorded_where_it_ends(run, started_at, dataset, planned), saying_who_is_complete(run, planned):
             imported, asked = None, judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)

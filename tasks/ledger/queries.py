@@ -137,6 +137,8 @@ _N_ATTEMPTS = (
     .group_by(_A.request_key, _A.ask_index)
 )
 
+_ANSWERED_BY = select(_R.request_key, _R.answered_model).where(_R.request_key.in_(KEYS_LISTED), _R.answered_model.is_not(None))
+
 NEVER_ENDED = "the process stopped before a reply arrived; the request may have been billed"
 
 
@@ -182,6 +184,11 @@ def reasks_due(connection: Connection, keys: Sequence[str]) -> list[str]:
 def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int], int]:
     """Attempts recorded, by (request_key, ask_index)."""
     return {(key, ask_index): n for key, ask_index, n in _rows(connection, _N_ATTEMPTS, keys)}
+
+
+def answered_by(connection: Connection, keys: Sequence[str]) -> list[tuple[str, str]]:
+    """(request key, the model that says it answered) of each stored reply that says so."""
+    return [(key, bytes(name).decode("utf-8", "replace")) for key, name in _rows(connection, _ANSWERED_BY, keys)]
 
 
 def replies(connection: Connection, keys: Sequence[str]) -> pl.DataFrame:

@@ -53,3 +53,25 @@ def test_nights_are_held_to_the_model_that_answered(
     assert provider.n - n < N_SAMPLES
     assert night(3, "alert").code == 0
     assert night(2).out.startswith("the night of 2026-03-02 is published")
+
+
+def test_replies_of_another_model_are_told_before_the_rest_is_paid_for(
+    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the provider is back to the judge that was asked for, a new start knows what the check at its end will say."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, provider.url)
+    _answers_as(provider, "eye")
+    own = provider.then
+    provider.script.extend([own] * (N_SAMPLES // 2 + 1))
+    _answers_as(provider, "[b]ear[/b]")
+    assert salon("run", file).code == 3
+    n_others = provider.n - N_SAMPLES // 2 - 1
+    provider.then = own
+    said = " ".join(salon("run", file).err.split())
+    assert f"{n_others} of its stored replies are by [b]ear[/b], and others of the same checkpoints are not (" in said
+    assert said.index("Stop now") < said.index("nothing was published")
+    listed = file.read_text().replace("[[judges]]", '[[judges]]\naccept_models = ["[b]ear[/b]", "eye"]')
+    file.write_text(listed)
+    assert "stored replies are by" not in salon("run", file).err

@@ -1,0 +1,75 @@
+"""Stored replies of another model among those of a cell, told before anything more is paid for: the check at the end would block.
+
+The check itself is tasks/validate; that a run stops as another model answers is tasks/judge/model_pin.py.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import polars as pl
+
+from flows.run.context import RunContext
+from flows.run.judging import asked_parts
+from schemas.benchmark.judges import Judge
+from schemas.records import PlannedPart
+from schemas.tables.stored import JUDGEMENTS, SAMPLES
+from tasks.ledger.ledger import Ledger
+from tasks.ledger.queries import answered_by
+from tasks.ledger.snapshot import still_holds
+
+N_NAMED = 3
+_CELL = ["rubric_id", "judge_model", "model", "checkpoint"]
+
+
+def say_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
+    """A note for each judge some of whose stored replies the check will not take, where something is left to ask."""
+    before, every = still_holds(run, ledger.state()), asked_parts(run, parts)
+    if before is not None and before.is_answered:
+        return
+    for judge in run.benchmark.judges:
+        mine = [part for part in every if part.judge_model == judge.id]
+        told = dict[str, str]()
+        n_known = n_requests = 0
+        for part in mine:
+            keys = run.request_keys(part).to_list()
+            n_requests, n_known = n_requests + len(keys), n_known + len(ledger.known(keys))
+            told.update((key, judge.one_name(name)) for key, name in ledger.read(partial(answered_by, keys=keys)))
+        if n_known < n_requests and len(set(told.values())) > 1:
+            for said in _others(run, judge, told):
+                run.reporter.say(said)
+
+
+def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str]:
+    """The sentence, where a cell has replies of two models. Which of them is the cell's own, the most say."""
+    names = pl.DataFrame({"request_key": list(told), "name": list(told.values())})
+    wanted = [
+        rows.filter(judge_model=judge.id)
+        .select(*_CELL, "request_key", "sample_id")
+        .join(names.lazy(), on="request_key")
+        .collect()
+        for rows in run.lake.scans(JUDGEMENTS, run.ids.plan_id)
+    ]
+    rows = pl.concat(wanted) if wanted else pl.DataFrame()
+    others, first = Counter[str](), defaultdict[str, list[str]](list)
+    for _, cell in rows.group_by(_CELL, maintain_order=True) if rows.height else ():
+        (own, _), *_ = sorted(Counter(cell["name"].to_list()).items(), key=lambda one: (-one[1], one[0]))
+        for name, sample_id in cell.filter(pl.col("name") != own).select("name", "sample_id").iter_rows():
+            others[name] += 1
+            first[name].append(sample_id)
+    for name, n in others.items():
+        places = _places(run, first[name][:N_NAMED])
+        yield (
+            f"judge {judge.id}: {n:,} of its stored replies are by {name}, and others of the same checkpoints are not "
+            f"({places}): when the rest is paid for, the check judgements.judge_model.is_one_model_in_a_cell will let nothing be published. "
+            f'Stop now, and list the name where both are the same judge: accept_models = ["{name}"]; or ask all anew by giving '
+            'the judge a deployment = "…"'
+        )
+
+
+def _places(run: RunContext, sample_ids: list[str]) -> str:
+    def places(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(pl.col("sample_id").is_in(sample_ids)).select("source_key")
+
+    found = run.lake.collect(SAMPLES, run.ids.dataset_id, places)["source_key"].to_list()
+    return f"{'the first: ' if len(found) > 1 else ''}{', '.join(map(str, found))}"
