@@ -44,6 +44,7 @@ class Source(Section):
     decode: Literal["full", "header"] = Field(
         default="full", description="header: a picture that its header shows to be clean is not decoded; for pictures you trust."
     )
+    follow_links: bool = Field(default=False, description="{model} and {checkpoint} may find links to folders elsewhere.")
 
     @model_validator(mode="after")
     def _names_its_image_once(self) -> Self:

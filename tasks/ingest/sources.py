@@ -116,10 +116,10 @@ def _resolve(
 ) -> ResolvedSource:
     if not path.exists():
         raise SourceError(f"source {name!r}: there is no {path}; mend path = {quote(source.path)} in the benchmark file")
-    if filled and not path.resolve().is_relative_to(base.resolve()):
+    if filled and not source.follow_links and not path.resolve().is_relative_to(base.resolve()):
         raise SourceError(
-            f"source {name!r}: {quote(str(path))} is a link that leaves {base}, where path = {quote(source.path)} looks; put it "
-            "below that folder, or give it a [[sources]] of its own"
+            f"source {name!r}: {quote(str(path))} is a link that leaves {base}, where path = {quote(source.path)} looks. "
+            "Where such links are yours, as of checkpoints on several disks, give the source follow_links = true"
         )
     root = path if path.is_dir() else path.parent
     prefix = root.relative_to(base).as_posix() if filled and root.is_relative_to(base) else "."
