@@ -82,7 +82,10 @@ TABLE = (
     ),
     Kind(
         "Parquet",
-        {"of a text": PARQUET_TEXT_BYTES, "of a column of a row group": PARQUET_CHUNK_BYTES, "held at once": PARQUET_BATCH_BYTES},
+        {
+            "of a text": PARQUET_TEXT_BYTES, "of a text that is not counted": PARQUET_USUAL_TEXT_BYTES,
+            "of a column of a row group": PARQUET_CHUNK_BYTES, "held at once": PARQUET_BATCH_BYTES,
+        },
         {
             "times its size, unpacked": PARQUET_UNPACKED, "values in lists": PARQUET_LISTED,
             "rows held at once": PARQUET_BATCH_ROWS,

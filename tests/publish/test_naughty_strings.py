@@ -120,7 +120,7 @@ def test_published_csv_runs_no_formula_and_keeps_every_digit(lake: Path) -> None
         for name, kind in frame.schema.items():
             for told, value in zip((row[name] for row in rows), frame[name], strict=True):
                 if kind == pl.String and value is not None:
-                    assert told.removeprefix("'") == value.removeprefix("'")
+                    assert told.replace("'", "") == value.replace("'", "")
                     assert told[:1] not in tuple("=+-@\t\r\n＝＋－＠")
                 elif kind.is_float() and value is not None:
                     assert float(told) == value

@@ -62,14 +62,14 @@ def _refuse_long(batch: pa.RecordBatch, n_long: Counter[str], most: int, place: 
 
 
 def _long_texts(batch: pa.RecordBatch) -> Iterator[tuple[str, int]]:
-    """Of each column of long texts that are held once, how many bytes they are in all rows."""
+    """Of each column of long texts that are held once, how many bytes they are in all rows; less those too long for any row."""
     for column_name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not _is_held_once(column):
             continue
         lengths = pc.binary_length(column.dictionary)
         if (pc.max(lengths).as_py() or 0) > PARQUET_USUAL_TEXT_BYTES:
-            held = lengths.to_pylist()
-            yield column_name, sum(held[at] or 0 for at in column.indices.to_pylist() if at is not None and 0 <= at < len(held))
+            held = [0 if n_bytes is None or n_bytes > PARQUET_TEXT_BYTES else n_bytes for n_bytes in lengths.to_pylist()]
+            yield column_name, sum(held[at] for at in column.indices.to_pylist() if at is not None and 0 <= at < len(held))
 
 
 def _values_of(batch: pa.RecordBatch) -> list[dict[str, Any] | str]:
