@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.flags import Flag, flag
+from rubrics.replies.doubts.flags import N_TEXT_MAX, Flag, flag
 from rubrics.replies.json_objects import PlacedObject, decoded, objects_in
 from rubrics.replies.json_values import (
     AMENDED,
@@ -120,7 +120,10 @@ def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) 
             for (key, value), (name, _) in zip(holder, named, strict=True):
                 if name in labels:
                     continue
-                for dimension in rivals.get(name) or (rivals_by_name(name, dimensions) if is_another_of_the_whole(name) else ()):
+                taken_back = rivals.get(name)
+                if taken_back is None and isinstance(value, str) and len(value) > N_TEXT_MAX:
+                    continue  # a reason, as most are
+                for dimension in taken_back or (rivals_by_name(name, dimensions) if is_another_of_the_whole(name) else ()):
                     found.rivals += [(dimension.key, one) for one in own_numbers(value, dimension)]
                 if said_so := flag(key, value):
                     found.flags.append(said_so)

@@ -83,7 +83,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
     ),
     (  # it says what would have been, or what an answer looks like
         "would could might example sample illustration demonstration template mock illustrative placeholder dummy default hypothetical hypothetically made fictitious random arbitrary"
-        " |image images picture pictures photo attachment see seen view viewed it answer score scored rate rated rating evaluate evaluation assessment respond response reply output review look value 0 1 2 3 4 5 6 7 8 9 10",
+        " |image images picture pictures photo attachment answer score scored rate rated rating evaluate evaluation assessment respond response reply output review",
         (("if ", "had ", "once ", "example", "sample", "illustrati", "demonstration", "template", "mock", "placeholder", "dummy", "default", "hypothetical", "made up", "made-up", "fictitious", "random", "arbitrary"),),
         rf"\b(?:would|could|might) (?:\w+ )?(?:have|be|give|score|rate)\b[^.;\n]{{0,80}}?\b(?:if|had|once) {_LOADED}|\b(?:if|had) {_LOADED}[^.;\n]{{0,60}}?\b(?:would|could|might) (?:have|be|give|score|rate)\b"
         r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"

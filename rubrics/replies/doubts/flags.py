@@ -17,7 +17,7 @@ from rubrics.replies.tolerant_json import Bare, Number, Pairs
 from schemas.statuses.rows import ParseReason
 
 _N_KEY_MAX = 60
-_N_TEXT_MAX = 120
+N_TEXT_MAX = 120
 _N_NOTHING_MAX = 60
 _N_SHORT_WORDS = 3
 
@@ -112,7 +112,7 @@ _NOTHING_ELSE = re.compile(
 def flag(key: str, value: Any) -> Flag | None:
     """What one pair beside a score says of it."""
     kind = _kind(key)
-    if isinstance(value, str) and len(value) > (_N_NOTHING_MAX if kind is _Kind.WORDS else _N_TEXT_MAX):
+    if isinstance(value, str) and len(value) > (_N_NOTHING_MAX if kind is _Kind.WORDS else N_TEXT_MAX):
         return None  # a reason, as most are
     if isinstance(value, list):
         return _of_a_list(key, kind, value)
