@@ -8,6 +8,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from prefect import Flow, flow
+from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
@@ -19,6 +20,7 @@ from flows.observability.final_state import tell_at_the_end
 from flows.observability.progress import current
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
 from flows.prefect_server import now_or_due
+from flows.run_ends import end_of
 from schemas.benchmark.file import load_benchmark
 from schemas.errors import SalonError, StoppedError
 
@@ -47,8 +49,9 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
         except Exception as error:
             _remember(None, error)
             raise
-        _remember(given, None)
-        return given
+        ended = end_of(given)
+        _remember(given, None, ended)
+        return given if ended is None else cast("Out", ended)
 
     return flow(name=name, flow_run_name=partial(_run_name, is_night=name == "nightly"))(remembered)
 
@@ -68,13 +71,13 @@ def _run_name(*, is_night: bool) -> str:
     return benchmark.name if day is None else f"{benchmark.name} {day}"
 
 
-def _remember(given: Any, error: Exception | None) -> None:
+def _remember(given: Any, error: Exception | None, end: State | None = None) -> None:
     """For the command that started the flow; a process that a worker started for it sees to its end itself."""
     ended = _ENDED.get(None)
     if ended is not None:
         ended.append((given, error))
     elif (run_id := _deployed_run()) is not None:
-        tell_at_the_end(run_id, error)
+        tell_at_the_end(run_id, error, end)
 
 
 def _deployed_run() -> UUID | None:
@@ -100,7 +103,8 @@ def flow_of(function: Callable[P, Out]) -> Callable[P, Out]:
         ended = list[tuple[Out, Exception | None]]()
         token = _ENDED.set(ended)
         try:
-            return cast("Out", _FLOWS[function](*inputs, **named))
+            found = _FLOWS[function](*inputs, **named)
+            return ended[-1][0] if ended else cast("Out", found)
         except Exception as error:
             if not ended or not is_prefect_away(error):
                 raise

@@ -23,19 +23,19 @@ PATIENCE_S = 300.0
 POLL_S = 2.0
 
 
-def tell_at_the_end(flow_run_id: UUID | str, error: Exception | None) -> None:
-    """Before this process ends, see that the server believes how its flow ended: well, with `error`, or told to stop."""
+def tell_at_the_end(flow_run_id: UUID | str, error: Exception | None, end: State | None = None) -> None:
+    """Before this process ends, see that the server believes how its flow ended: with `error`, told to stop, or as `end`."""
     failed = Crashed if isinstance(error, StoppedError) else Failed
-    atexit.register(
-        _tell, UUID(str(flow_run_id)), None if error is None else failed(message=hanging(redacted(str(error)))[:1000])
-    )
+    failure: State | None = None if error is None else failed(message=hanging(redacted(str(error)))[:1000])
+    well: State = Completed() if end is None else Completed(name=end.name, message=end.message)
+    atexit.register(_tell, UUID(str(flow_run_id)), failure, well)
 
 
-def _tell(flow_run_id: UUID, failure: State | None) -> None:
+def _tell(flow_run_id: UUID, failure: State | None, well: State) -> None:
     until_s, said = time.monotonic() + PATIENCE_S, ""
     while True:
         try:
-            is_news = _told(flow_run_id, failure)
+            is_news = _told(flow_run_id, failure, well)
         except Exception as error:  # noqa: BLE001 - at the very end there is nobody to raise it to
             if not is_prefect_away(error):
                 complain(f"the Prefect server was not told how the run ended ({type(error).__name__}: {error})")
@@ -53,7 +53,7 @@ def _tell(flow_run_id: UUID, failure: State | None) -> None:
         time.sleep(POLL_S)
 
 
-def _told(flow_run_id: UUID, failure: State | None) -> bool:
+def _told(flow_run_id: UUID, failure: State | None, well: State) -> bool:
     """Whether the server had to be told: it believed that the run goes on, or that it failed where it did not."""
     with get_client(sync_client=True) as client:
         state = client.read_flow_run(flow_run_id).state
@@ -61,7 +61,7 @@ def _told(flow_run_id: UUID, failure: State | None) -> bool:
             return False
         if state is not None and state.is_cancelling() and failure is not None:
             return False  # the worker that was told so by a person says the rest
-        client.set_flow_run_state(flow_run_id, failure or Completed(), force=True)
+        client.set_flow_run_state(flow_run_id, failure or well, force=True)
     return True
 
 
