@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange.told import print_imported
+from flows.commands.printed.failures import print_failed
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.printed.replies import cost_of, print_answering, print_failed_checks, print_unreadable
@@ -209,6 +210,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         console.print(f"pairs       {n:,} win rates" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
     print_answering(console, published.folder, summary.judges)
     print_unreadable(console, published.folder, summary.judges)
+    print_failed(console, published.folder, summary.judges)
     print_failed_checks(console, published.folder)
     word = "new" if published.is_new else "unchanged: the same inputs were published before"
     current = "current" if published.is_current else f"not made current: {published.why_not_current}"

@@ -61,9 +61,9 @@ def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str
         places = _places(run, first[name][:N_NAMED])
         yield (
             f"judge {judge.id}: {n:,} of its stored replies are by {name}, and others of the same checkpoints are not "
-            f"({places}): when the rest is paid for, the check judgements.judge_model.is_one_model_in_a_cell will let nothing "
-            f'be published. Stop now, and list the name where both are the same judge: accept_models = ["{name}"]; or ask all anew by '
-            'giving the judge a deployment = "…"'
+            f"({places}): when the rest is paid for, the check judgements.judge_model.is_one_model_in_a_cell will let nothing be "
+            f'published. Stop now, and list the name where both are the same judge: accept_models = ["{name}"]; or ask all anew '
+            'by giving the judge a deployment = "…"'
         )
 
 

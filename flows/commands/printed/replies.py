@@ -52,7 +52,7 @@ def _in_doubt(asked: Outcome) -> str:
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
     """A line for each judge under whose name another model answered than it asks for, or several did."""
     of_judges: dict[str, dict[str, int]] = defaultdict(dict)
-    for judge_model, name, n in _counted(folder / f"{HEALTH.name}.parquet", HealthMeasure.N_ANSWERED_BY):
+    for judge_model, name, n in counted(folder / f"{HEALTH.name}.parquet", HealthMeasure.N_ANSWERED_BY):
         of_judges[judge_model][name] = n
     for judge in judges:
         models = of_judges[judge.id]
@@ -81,7 +81,7 @@ def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) ->
 
 def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
-    for judge_model, reason, n in _counted(health, HealthMeasure.N_WITHOUT_SCORE):
+    for judge_model, reason, n in counted(health, HealthMeasure.N_WITHOUT_SCORE):
         counts[judge_model][reason] = n
     found = [(reason, n, judges[name]) for name in judges for reason, n in commonest(counts[name])]
     for reason, n, judge in sorted(found, key=lambda one: -one[1])[:N_SAID]:
@@ -90,7 +90,7 @@ def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
         yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=("judgement", "judgements"))
 
 
-def _counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]:
+def counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]:
     """(judge, word, number) over all checkpoints and rubrics; none where a publication has no such table."""
     if not health.is_file():
         return []

@@ -1,0 +1,57 @@
+"""What a run's last lines say of asks that got no reply: how they ended, in the provider's own words, and what to do.
+
+Of replies that cannot be read: replies.py. Errors that end a run are tasks/judge/outcome.py.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from rich.text import Text
+
+from flows.commands.printed.replies import counted
+from flows.observability.redaction import redacted
+from flows.observability.terminal import Console, one_line
+from schemas.benchmark.judges import Judge
+from schemas.statuses.cells import HealthMeasure
+from schemas.statuses.rows import ReplyStatus
+from schemas.tables.published import HEALTH
+from tasks.judge.provider.base import provider_of
+
+N_WORDS = 2
+N_LETTERS = 200
+"""Of one sentence: a provider may answer with a page."""
+_AGAIN = "the same command asks again"
+_THEN: Mapping[str, str] = MappingProxyType({
+    ReplyStatus.REJECTED: "mend what it names, then ask these again with --retry rejected",
+    ReplyStatus.BAD_RESPONSE: f"see that base_url, and what stands before it, answer as the judge's API; {_AGAIN}",
+    ReplyStatus.SERVER_ERROR: f"see what ails the provider; {_AGAIN}",
+    ReplyStatus.RATE_LIMITED: f"see the limits of the key, and who else uses it; {_AGAIN}",
+    ReplyStatus.TIMED_OUT: f"see what ails the provider, or raise limits.deadline_s; {_AGAIN}",
+    ReplyStatus.UNREACHABLE: f"see that it runs, and the network; {_AGAIN}",
+})  # fmt: skip
+
+
+def print_failed(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
+    """A line for each judge of a publication in `folder` some of whose asks ended without a reply."""
+    health = folder / f"{HEALTH.name}.parquet"
+    statuses, words = counted(health, HealthMeasure.N_REPLIES), counted(health, HealthMeasure.N_SAID)
+    for judge in judges:
+        failed = {ReplyStatus(word): round(n) for name, word, n in statuses if name == judge.id and word in _THEN}
+        said = [(word, round(n)) for name, word, n in words if name == judge.id]
+        if failed and not judge.recorded:
+            console.print(Text(one_line(f"failed      {redacted('; '.join(_told(judge, failed, said)))}"), style="yellow"))
+
+
+def _told(judge: Judge, failed: Mapping[ReplyStatus, int], said: Sequence[tuple[str, int]]) -> Iterator[str]:
+    ordered = sorted(failed, key=lambda status: (-failed[status], status))
+    yield f"asks of {judge.id} without a reply: {', '.join(f'{status.value} {failed[status]:,}' for status in ordered)}"
+    often = sorted(said, key=lambda one: (-one[1], one[0]))[:N_WORDS]
+    if often:
+        yield f"it said most often: {', '.join(_quoted(word, n) for word, n in often)}"
+    yield from filter(None, dict.fromkeys(provider_of(judge).remedy(word) for word, _ in often))
+    yield from (f"{status.value}: {_THEN[status]}" for status in ordered)
+
+
+def _quoted(words: str, n: int) -> str:
+    return f'"{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}" ×{n:,}'
