@@ -176,7 +176,10 @@ def say_stopping() -> None:
 
     n = n_in_flight()  # of this process: what other processes wait for is not known here
     at_most = f", {n} at most," if n else ""
-    current().say(f"stopping: replies in flight{at_most} are waited for and stored, and nothing more is asked")
+    current().say(
+        f"stopping: replies in flight{at_most} are waited for and stored, and nothing more is asked. Ctrl-C once more "
+        "drops them: they are billed, and asked again by the next run"
+    )
 
 
 class _JsonConsole(Console):

@@ -4,12 +4,15 @@ What a response says is a stranger's claim. What is no plausible limit a minute 
 limit, a reset that lies hours away (some providers count requests a day under the same name).
 """
 
+import logging
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from tasks.judge.provider.exchange import NOTHING_SAID, SaidLimit, SaidLimits
 from tasks.judge.rate_limit.gcra import Heard, Limit
 from tasks.judge.rate_limit.store import Report
 
+log = logging.getLogger("salon.judge")
 MOST_REQUESTS_PER_MINUTE = 1_000_000
 MOST_TOKENS_PER_MINUTE = 10_000_000_000
 LONGEST_RESET_S = 66.0
@@ -106,3 +109,26 @@ def _is_news(heard: Heard | None, known: Limit) -> bool:
     if known.per_minute is None or heard.per_minute < known.per_minute:
         return True
     return heard.per_minute == known.per_minute and heard.burst is not None and known.burst is None
+
+
+LEAST_TOLD_US = 5_000_000
+"""A shorter pause is over before anybody wonders."""
+
+
+@dataclass(slots=True)
+class KeptPause:
+    """Says of a pause that the ledger keeps for the key, heard by an earlier run or another process: else a run is silent."""
+
+    told_until_us: int = 0
+
+    def tell(self, now_us: int, until_us: int, known_s: float) -> None:
+        """`known_s`: of a pause that this process heard itself, which is told with the provider's words. Once a pause."""
+        left_us = until_us - now_us
+        if left_us < LEAST_TOLD_US or left_us <= known_s * 1e6 + LEAST_TOLD_US or now_us < self.told_until_us:
+            return
+        self.told_until_us = until_us
+        log.warning(
+            "nothing is asked for %.0f s, until %s UTC: a provider refused the key for its rate limits (429) and asked for a "
+            "pause, in an earlier run or another process, and the ledger keeps it",
+            left_us / 1e6, datetime.fromtimestamp(until_us / 1e6, UTC).strftime("%H:%M:%S"),
+        )  # fmt: skip

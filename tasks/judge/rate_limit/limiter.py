@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from tasks.judge.provider.exchange import SaidLimits
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
-from tasks.judge.rate_limit.heard import LimitNews
+from tasks.judge.rate_limit.heard import KeptPause, LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
 from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters, gives_way
 from tasks.ledger.ledger import Ledger
@@ -55,7 +55,7 @@ class RateLimiter:
         self._gives_way = gives_way()
         self._waiters = Waiters(self.uniform)
         self._slots: deque[tuple[float, int]] = deque()  # (moment of the loop's clock, tokens)
-        self._news = LimitNews()
+        self._news, self._kept = LimitNews(), KeptPause()
         self._lease: Lease | None = None
         self._synced_s = self._ask_at_s = self._swept_s = self._paused_until_s = self._go_on_s = float("-inf")
         self._late_s: deque[float] = deque(maxlen=2)
@@ -226,6 +226,7 @@ class RateLimiter:
         self._n_refused = self._n_refused + 1 if is_refused else 0
         self._ask_at_s = lease.next_us / 1e6 + offset_s + self._later_s()
         if lease.paused_until_us > lease.now_us:
+            self._kept.tell(lease.now_us, lease.paused_until_us, self.paused_s)
             self._hold(lease.paused_until_us / 1e6 + offset_s)
 
     def _late_us(self) -> int:
