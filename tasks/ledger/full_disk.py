@@ -74,7 +74,8 @@ class _Room:
         if not is_told:
             who = f"{n_paid:,} paid {'reply waits' if n_paid == 1 else 'replies wait'} for room so far" if n_paid else "it waits"
             log.warning(
-                "the ledger's disk is full: %s, at most %.0f s, and nothing more is asked; free space where the ledger stands",
+                "the ledger's disk is full: %s, at most %.0f s, and nothing more is asked; free space where the ledger stands, "
+                "and if there is some, see that its files may be written (a quota, lsattr)",
                 who, seconds,
             )  # fmt: skip
 

@@ -127,6 +127,7 @@ def test_what_was_bought_waits_for_room_and_it_is_told_once(
         assert ledger.known(KEYS) == set(KEYS[:8])
     first, last = _told(caplog)
     assert "the ledger's disk is full: 8 paid replies wait for room so far, at most 30 s, and nothing more is asked" in first
+    assert "if there is some, see that its files may be written" in first
     assert "has room again, after" in last
 
 
