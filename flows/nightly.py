@@ -161,8 +161,8 @@ def _bought(run: StageContext) -> str:
         return ""
     costs = mine["cost_usd"].drop_nulls().to_list()
     n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs)) if costs else "and no reply whose cost is known"
-    told = f"{n_sent:,} requests sent, {usd}; one that was killed is not in it"
-    return f"{mine.height} runs of the night of {run.run_date} together: {'at least ' * mine['is_at_least'].any()}{told}."
+    told = f"{'at least ' * mine['is_at_least'].any()}{n_sent:,} requests sent, {usd}"
+    return f"{mine.height} runs of the night of {run.run_date} came to an end, together: {told}."
 
 
 def _is_whole(run: StageContext) -> bool:
