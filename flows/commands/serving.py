@@ -58,7 +58,10 @@ def deploy(
         console.print(f"  automation  {name}", markup=False)
     if deployed.told:
         told = ", ".join(deployed.told)
-        console.print(f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)", markup=False)
+        console.print(
+            f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)",
+            markup=False,
+        )
     else:
         console.print(
             "\nalerts reach nobody: make a notification block (docs/alerts.md), then add --with-automations <type>/<name>",

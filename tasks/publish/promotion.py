@@ -66,7 +66,8 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
     if new.is_full or not (current.is_full or new.share < current.share):
         return None
     cause = f"{new.n_cut_short} of its {new.n_cells} cells lack replies" if new.n_cut_short else "more than half is blocked"
-    return f"{cause}, and the current one shows more ({current.n_estimates} of {current.n_cells} cells; here {new.n_estimates} of {new.n_cells})"
+    shares = f"{current.n_estimates} of {current.n_cells} cells; here {new.n_estimates} of {new.n_cells}"
+    return f"{cause}, and the current one shows more ({shares})"
 
 
 def why_not_good(new: Standing, last_good: Standing | None) -> str | None:

@@ -95,7 +95,10 @@ def test_what_may_become_current(
 
 def test_of_two_that_fall_short_the_one_that_shows_more_stays() -> None:
     late, early = standing("stopped by the budget late", BEFORE), standing("stopped by the budget early", DAY)
-    assert why_not_current(early, late) == "7 of its 8 cells lack replies, and the current one shows more (7 of 8 cells; here 1 of 8)"
+    assert (
+        why_not_current(early, late)
+        == "7 of its 8 cells lack replies, and the current one shows more (7 of 8 cells; here 1 of 8)"
+    )
     assert why_not_current(standing("stopped by the budget late", DAY), late) is None, "the latest of equals"
 
 
