@@ -60,7 +60,7 @@ _WHOLE_NOUN = (
 )
 _ANOTHER_OF_THE_WHOLE = re.compile(
     rf"(?:the|my)?(?:{_AMENDING}{{1,2}}{_WHOLE_NOUN}|{_WHOLE_NOUN}{_AMENDING}"
-    rf"|(?:{_WHOLE_NOUN}|{_AMENDING})(?:after|post|with|including)[a-z]{{3,24}}|(?:after|post)[a-z]{{3,24}}?{_WHOLE_NOUN})"
+    rf"|(?:{_WHOLE_NOUN}|{_AMENDING})(?:after|post|with(?!out)|including)[a-z]{{3,24}}|(?:after|post)[a-z]{{3,24}}?{_WHOLE_NOUN})"
 )
 
 

@@ -19,7 +19,6 @@ from schemas.statuses.rows import ParseReason
 _N_KEY_MAX = 60
 N_TEXT_MAX = 120
 _N_NOTHING_MAX = 60
-_N_SHORT_WORDS = 3
 
 
 class _Kind(Enum):
@@ -41,6 +40,7 @@ class Flag(NamedTuple):
     is_sure: bool
 
 
+_TEXT_WORDS = re.compile(r"[^\W\d_]+")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -51,7 +51,6 @@ def _set(words: str) -> frozenset[str]:
 _FILLING = _set("is was has have had got the a an any been be of for to my judge did does do i")
 _HAVING = _set("has have had got")
 _ERROR = _set("error err exception failure fault errors failures exceptions")
-_MANY = _set("errors failures exceptions")
 _OF_AN_ERROR = _set("message msg code type reason detail details text info description")
 _STATUS = _set("status state")
 _OF_A_STATUS = _set(
@@ -71,6 +70,9 @@ _COMING = _set(
 _LACKING = _set(
     "no not missing absent without unavailable failed broken error unable cannot cant lacking inaccessible unreadable"
 )
+_WRITTEN = _set(
+    "ocr sign signs writing transcription transcript lettering inscription"
+)  # with "visible text": what a picture says
 _JUDGED = _set(
     "scored evaluated judged assessed rated evaluable scorable scoreable ratable gradable assessable valid possible can could able"
 )
@@ -89,17 +91,32 @@ _DENIES = frozenset({"false", "no", "n", "0", "none", "null", ""})
 _AFFIRMS = frozenset({"true", "yes", "y", "1"})
 _SAYS_NOTHING = frozenset({"", "none", "null", "nil", "no", "false", "n/a", "na", "ok", "okay", "success", "successful", "no error", "no errors", "-", "undefined", "0", "nothing"})  # fmt: skip
 _A_PICTURE = r"(?:the |an? |this |any )?(?:\w+ )?(?:images?|pictures?|photos?|attachments?|inputs?|files?|urls?)"
+# A fault of what is pictured goes on: "no picture on the wall", "image not sharp".
+_SAID = r"(?=\W*\Z|[.,;:!()]| (?:was|were|has|have|could|can|to|for me|here|provided|given|attached|received|available|found|data|content|uploaded|sent|supplied|loaded|format|type|url|file|encoding|in (?:the |your |this |my )?(?:request|message|prompt|input|conversation|chat))\b)"
 _NONE_CAME = re.compile(
-    rf"\b(?:no|missing|without|blank|empty|invalid|unreadable|corrupt(?:ed)?|unsupported|broken) {_A_PICTURE}\b(?! (?:of|with|showing|elements?)\b)"
-    rf"|\b{_A_PICTURE}(?: (?:is|was|data|content|could|can|did|format|url|were))* ?(?:missing|not|unavailable|absent|inaccessible|failed|unreadable|cannot|corrupt(?:ed)?|empty|blank|timed out|unsupported|broken)\b(?! (?:of|as|in|show\w*|match\w*|depict\w*|the|a|an|follow\w*|contain\w*)\b)"
+    rf"\b(?:no|missing|without|blank|empty|invalid|unreadable|corrupt(?:ed)?|unsupported|broken) {_A_PICTURE}\b{_SAID}"
+    rf"|\b{_A_PICTURE}(?: (?:is|was|data|content|could|can|did|format|url|were))* ?(?:missing|unavailable|absent|inaccessible|failed|unreadable|corrupt(?:ed)?|empty|blank|timed out|unsupported|broken)\b{_SAID}"
+    rf"|\b{_A_PICTURE}(?: (?:is|was|data|content|could|can|did|format|url|were))* ?(?:not|cannot) (?:be )?(?:provided|given|attached|received|available|found|uploaded|sent|supplied|loaded?|accessible|accessed|opened|open|viewed|read|readable|retrieved|fetched|decoded|processed|supported|valid|present|visible|seen|included|delivered)\b{_SAID}"
     rf"|\b(?:error|failed|failure|failing|unable|cannot|could not|couldn't|can't|not able)(?: (?:to|while|when|in))? (?:load|open|see|view|access|read|fetch|download|process|decod|retriev|display|receiv)\w*(?: {_A_PICTURE})?(?:[.!]|\Z)"
 )
 _GAVE_UP = re.compile(
     r"\b(?:refus(?:e|ed|es|al)|declin(?:e|ed|es)|reject(?:ed)?|abstain(?:ed)?|blocked|filtered|skipped|(?:policy|safety|content) (?:violation|filter|policy)|against (?:\w+ )?polic\w+|(?:cannot|can't|could not|unable to|not able to|won't|will not)(?: be)? (?:evaluat|judg|assess|scor|rat|comply|assist|help|determin|analy[sz])\w*)"
 )
-_FAILED = re.compile(
-    r"\b(?:fail(?:ed|ure)?|errors?|placeholder|dummy|unavailable|invalid|incomplete|aborted|timeout|timed out|unscored|not (?:scored|evaluated|judged|assessed|rated|found))\b|\b[45][0-9]{2}\b"
+# Words that tell a failure of the judging, and those that may stand beside them: what is left over is the picture's ("wrong colour").
+_FAILING = _set(
+    "fail failed failure error errored exception placeholder dummy unavailable invalid incomplete aborted cancelled canceled timeout timed unscored not"
+    " overloaded nsfw censored unsupported exceeded refused lost reset unexpected unknown true yes"
 )
+_ABOUT_IT = (
+    _OF_A_STATUS
+    | _OF_JUDGED
+    | _FILLING
+    | _set(
+        "out scored evaluated judged assessed rated found available server network internal http api system runtime io parse parsing decode decoding"
+        " connection loading processing vision model rate limit quota memory service upstream gateway load open read fetch download and with by in while during please try again later at on"
+    )
+)
+_A_CODE = re.compile(r"\b[45][0-9]{2}\b")
 # All that a text says.
 _NOTHING_ELSE = re.compile(
     r"\W*(?:(?:this is )?(?:an? )?(?:placeholder|dummy|default|mock|(?:random |pure |wild )?guess)(?: (?:value|score|rating|answer|response|text|only))?|tbd|todo"
@@ -119,7 +136,7 @@ def flag(key: str, value: Any) -> Flag | None:
     said = " ".join(_plain(value).split())
     if kind is _Kind.WORDS:
         reason = ParseReason.REFUSAL if _GAVE_UP.search(said) else ParseReason.MISSING_INPUT
-        return Flag(key, reason, True) if _NOTHING_ELSE.fullmatch(said) else None
+        return Flag(key, reason, True) if _NOTHING_ELSE.fullmatch(said) and not _is_of_the_picture(key) else None
     if kind is _Kind.ERROR or kind is _Kind.STATUS:
         return _of_words(key, kind, said, is_number=isinstance(value, Number))
     if kind in (_Kind.PICTURE_CAME, _Kind.JUDGED):
@@ -131,6 +148,12 @@ _WHEN_DENIED = {_Kind.PICTURE_CAME: ParseReason.MISSING_INPUT, _Kind.JUDGED: Par
 _WHEN_AFFIRMED = {
     _Kind.MADE_UP: ParseReason.MISSING_INPUT, _Kind.REFUSED: ParseReason.REFUSAL, _Kind.NO_PICTURE: ParseReason.MISSING_INPUT,
 }  # fmt: skip
+
+
+def _is_of_the_picture(key: str) -> bool:
+    """Whether a key is of words that are written in the picture."""
+    words = _words(key)
+    return not _WRITTEN.isdisjoint(words) or ("text" in words and len(words) > 1)
 
 
 def _is_told(kind: _Kind, said: str) -> bool:
@@ -151,19 +174,20 @@ def _of_a_list(key: str, kind: _Kind, value: list[Any]) -> Flag | None:
 
 
 def _of_words(key: str, kind: _Kind, said: str, *, is_number: bool) -> Flag | None:
-    """An error or a state by its text. A sentence that only tells a fault ("the dog has five legs") is the picture's."""
-    said = said.replace("_", " ").replace("-", " ")
+    """An error or a state by its text. What tells a fault ("wrong colour", "the dog has five legs") is the picture's."""
+    said = said.replace("_", " ").replace("-", " ").strip(" .!")
     if said in _SAYS_NOTHING:
         return None
     if _NONE_CAME.search(said):
         return Flag(key, ParseReason.MISSING_INPUT, True)
     if _GAVE_UP.search(said):
         return Flag(key, ParseReason.REFUSAL, True)
-    if kind is _Kind.STATUS or is_number:
-        is_short = len(said.split()) <= 2 * _N_SHORT_WORDS
-        return Flag(key, ParseReason.REFUSAL, False) if is_short and _FAILED.search(said) else None
-    is_one = _words(key).isdisjoint(_MANY)
-    return Flag(key, ParseReason.REFUSAL, False) if is_one and len(said.split()) <= _N_SHORT_WORDS else None
+    if kind is _Kind.STATUS and said in _AFFIRMS:
+        return None
+    words = {*_TEXT_WORDS.findall(said)}
+    is_failure = not is_number and bool(words & _FAILING) and words <= _FAILING | _ABOUT_IT
+    is_code = _A_CODE.search(said) is not None and (is_number or words <= _FAILING | _ABOUT_IT)
+    return Flag(key, ParseReason.REFUSAL, False) if is_failure or is_code else None
 
 
 def _plain(value: Any) -> str:
