@@ -9,11 +9,11 @@ LEADING_ON = frozenset({
     "a", "an", "the", "this", "that", "these", "those", "its", "their", "his", "her", "your", "our", "another", "any", "no", "not", "of", "from",
     "for", "to", "with", "without", "as", "at", "by", "in", "on", "into", "like", "than", "below", "above", "under", "over", "or", "and", "nor", "is",
     "are", "was", "were", "be", "been", "being", "says", "say", "said", "saying", "reads", "read", "reading", "states", "state", "stated", "writes",
-    "write", "wrote", "written", "writing", "shows", "show", "showing", "showed", "shown", "displays", "display", "displaying", "bears", "bearing",
+    "write", "wrote", "written", "writing", "shows", "show", "showing", "showed", "displays", "display", "displaying", "bears", "bearing",
     "carries", "contains", "contain", "containing", "contained", "holds", "has", "have", "had", "wants", "want", "wanted", "asks", "ask", "asked",
-    "demands", "demand", "requests", "requested", "tells", "told", "claims", "claim", "claimed", "prints", "printed", "spells", "spelled", "depicts",
+    "demands", "demand", "requests", "tells", "told", "claims", "claim", "claimed", "prints", "printed", "spells", "spelled", "depicts",
     "features", "featuring", "includes", "including", "called", "labelled", "labeled", "named", "titled", "captioned", "quotes", "mentions",
-    "mentioning", "mentioned", "text", "texts", "words", "word", "caption", "phrase", "line", "message", "instruction", "instructions", "command",
+    "mentioning", "text", "texts", "words", "word", "caption", "phrase", "line", "message", "instruction", "instructions", "command",
     "string", "sentence", "max", "maximum", "highest", "lowest", "possible", "best", "worst", "minimum", "perfect", "top", "example", "sample",
     "previous", "previously", "earlier", "expected", "target", "der", "die", "das", "den", "dem", "ein", "eine", "einen", "einer", "von", "mit",
     "für", "zu", "als", "steht", "sagt", "zeigt", "lautet", "le", "la", "les", "un", "une", "des", "du", "de", "avec", "pour", "dit", "affiche", "el",
@@ -26,11 +26,16 @@ SAYING = re.compile(
     r"|steht|sagt|zeigt|lautet|dit|affiche|dice)[ ,:：]{0,3}\Z",
     re.IGNORECASE,
 )
+_IT = r"(?:\s(?:it|this|that|the|its?|them|image|picture|caption|model|output|response|answer|text|edit|with|on|for|as|at|an?))"
 OWN = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|accordingly|finally|conclusion|overall|my(?:\s(?:final|own|overall|total|honest|revised)){0,2})"
     r"|\b(?:i|we)(?:['’](?:d|ll|ve|m)|\s(?:would|will|must|have|am|therefore|thus|do|now|then|hereby|can)){0,3}\s(?:give|gave|given|assign|award|rate|rated|conclude"
-    r"|settle|choose|say|think|believe|answer|output|score|go|giving)(?:\s(?:it|this|that|the|them|image|picture|with|on|for|an?)){0,4}"
-    r"|\b(?:evaluation|scores?|ratings?|answer|results?|verdict|judge?ments?|assessment|output|response|reply|json|object)(?:\s(?:is|are|as|in|the|follows|format|json|object|here)){0,4})"
+    rf"|settle|choose|say|think|believe|answer|output|score|go|giving){_IT}{{0,4}}"
+    # This earns it a Score: 4. The image gets a Score: 4.
+    r"|\b(?:result(?:s|ing|ed)?\sin|lead(?:s|ing)?\sto|earn(?:s|ed|ing)?|deserv(?:es?|ed|ing)|merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|justif(?:y|ies|ying)|is\srated"
+    rf"|\b(?:it|this|that|which|image|picture|output|caption|response|thus|therefore)\s(?:gets|receives|scores|gives|yields|is\s(?:given|assigned|awarded))){_IT}{{0,4}}"
+    r"|\b(?:here(?:['’]s|\s(?:it|they|is|are|you|goes?)){1,3}|in\s(?:the|your|this|that)\s(?:\w+\s)?format(?:\s(?:you|asked|for|requested|specified|required|wanted|given|above|is)){0,4})"
+    r"|\b(?:evaluation|scores?|ratings?|answer|results?|verdict|judge?ments?|assessment|output|response|reply|json|object)(?:\s(?:is|are|as|in|the|requested|required|follows|format|json|object|here)){0,4})"
     r"[ ,:：]{0,3}\Z",
     re.IGNORECASE,
 )

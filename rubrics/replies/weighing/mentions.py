@@ -16,11 +16,14 @@ from rubrics.replies.weighing.leads import LEADING_ON, OWN, SAYING, TURNING
 _N_LOOKED_AT_MAX = 200
 _N_BEFORE_MAX = 2000  # before a line that ends in a quote
 _N_WORD_MAX = 24
+_N_NEAR = 120  # of what leads on to a score
 _N_LINE_MAX = 400  # of a line before a score and behind it
 _CLOSING = {'"': '"', "“": "”", "„": "“”", "‘": "’", "'": "'", "«": "»", "»": "«", "「": "」", "『": "』", "《": "》"}
 _ENDING = "\"”’'»」』》"
 _QUOTES = re.compile(r"[\"“”„‘«»「」『』《》]|(?<!\w)'(?!\s)|(?<=\S)['’](?!\w)")
 _WORD = re.compile(r"\w")
+_INTRODUCING = frozenset({"", ":", "：", ","})
+_FENCE = BLANK + "`"
 _OTHER_COLON = frozenset("：–—")
 _BRACE = re.compile(r"[{}]")
 _NOT_BREAK = re.compile(r"[^\n]")
@@ -28,6 +31,9 @@ _BEGUN = BLANK + "*_#>|-•–—([{【（<+~"
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 _OWN_NAME = re.compile(r"(?:\b(?:the|my|final|correct|overall|total|revised|new)\s++)+\Z", re.IGNORECASE)
 _ONE_LINE = re.compile(r"[\s*_#>-]{0,8}+[^\W\d_]{2,20}+[*_]{0,2}[:：]")
+_OWN_WORDS = re.compile(
+    r"[\s*_#>-]{0,8}+(?:reason(?:ing)?|rationale|analysis|explanation|justification)[*_]{0,2}[:：][\s*_]{0,6}", re.IGNORECASE
+)
 _ENDS_QUOTED = re.compile(rf"[^\n{_ENDING}]{{0,40}}+[{_ENDING}]")
 _NUMBER_ALONE = re.compile(r"[ \t*_`]{0,6}+[0-9][0-9./ ]{0,12}+[*_`]{0,3}[ \t]{0,3}(?=\n|\Z)")
 _VALUE = re.compile(r"[ \t*_`]{0,6}+[\w./%]{1,20}+(?:\s(?:out\s)?of\s[0-9]{1,3})?+")
@@ -107,8 +113,8 @@ def _labels_mentioned(text: str, dimensions: tuple[Dimension, ...], first: int =
 
 
 def _objects_mentioned(text: str, dimensions: tuple[Dimension, ...]) -> list[_Mention]:
-    opening = text.find("{")
-    if opening < 0 or (text.rstrip(BLANK)[-1:] == "}" and not text[:opening].strip(BLANK)):
+    opening, closing = text.find("{"), text.rfind("}") + 1
+    if opening < 0 or not (text[:opening].removeprefix("```json").strip(_FENCE) or text[closing:].strip(_FENCE)):
         return [] if opening >= 0 else _labels_mentioned(text, dimensions)
     key, found, is_answered, at, n_seen = _keys(dimensions), list[_Mention](), False, opening, 0
     while at >= 0 and n_seen < _N_LOOKED_AT_MAX:
@@ -120,7 +126,6 @@ def _objects_mentioned(text: str, dimensions: tuple[Dimension, ...]) -> list[_Me
             found += [span] if span else []
             is_answered = is_answered or not span
         at = text.find("{", end)
-    closing = text.rfind("}") + 1
     return [*found, *_labels_mentioned(text, dimensions, 0, opening), *_labels_mentioned(text, dimensions, closing)]
 
 
@@ -166,8 +171,11 @@ def _quotation(text: str, line: int, unit: _Unit, tail: str) -> tuple[bool, int]
     end = min(ends) + 1 if ends else len(tail)
     if unit.end is None and (any(one in text[unit.start : unit.values] for one in closing) or not _WORD.search(tail[:end])):
         return None  # "Score": 4, a label in quotes
+    is_led = _WORD.search(text, opened, unit.start) is not None
+    if is_led and not ends:
+        return None  # a quotation mark that is none: 'Tis, a 12" plate
     intro = text[line:opened]
-    if not _WORD.search(intro):
+    if not _WORD.search(intro) or (is_led and _OWN_WORDS.fullmatch(intro)):
         return not (ends and _WORD.search(tail, end)), unit.values + end
     return bool(OWN.search(intro)) and not SAYING.search(intro), unit.values + end
 
@@ -179,7 +187,7 @@ def _open(text: str, first: int, last: int) -> int | None:
         sign = quote[0]
         if opened is not None and sign in _CLOSING[text[opened]]:
             opened = None
-        elif opened is None and sign in _CLOSING and not (sign == '"' and quote.start() and text[quote.start() - 1].isalnum()):
+        elif opened is None and sign in _CLOSING and not (sign in "\"'" and quote.start() and text[quote.start() - 1].isalnum()):
             opened = quote.start()
     return opened
 
@@ -187,13 +195,17 @@ def _open(text: str, first: int, last: int) -> int | None:
 def _is_in_a_sentence(head: str, tail: str, *, is_closed: bool) -> bool:
     """Whether a score behind `head` on its line is a part of what is said there."""
     bare = head.rstrip(BLANK + "*_`")
-    if not _WORD.search(bare) or (bare[-1] in ":：," and SAYING.search(bare)):
-        return bool(_WORD.search(bare))
-    named = _OWN_NAME.search(bare + " ")
-    before = bare[: named.start()].rstrip(BLANK) if named else bare
-    word = _LAST_WORD.search(before)
-    if word is None or OWN.search(bare) or OWN.search(before):
-        return False  # a pause, or an introduction
+    last = bare[-1:]
+    if last in _INTRODUCING:
+        return bool(last and _WORD.search(bare) and SAYING.search(bare[-_N_NEAR:]))
+    if not last.isalpha():
+        return False  # a pause
+    near = bare[-_N_NEAR:]
+    named = _OWN_NAME.search(near + " ")
+    before = near[: named.start()].rstrip(BLANK) if named else near
+    word = _LAST_WORD.search(before[-_N_WORD_MAX:])
+    if word is None or OWN.search(near) or (named and OWN.search(before)):
+        return False  # an introduction
     if word[0].lower() in LEADING_ON or is_closed:
         return word[0].lower() in LEADING_ON or bool(_WORD.search(tail))
     # "Realism Score": line_forms.py knows whose it is
