@@ -99,7 +99,7 @@ _REFUSAL_WAYS = (
 _MARK = r"(?:scores?|ratings?|grades?|verdict|evaluation|assessment)"
 _GIVES_NONE = re.compile(
     rf"\b(?:i|we) (?:(?:will|would|can|must|do|shall|therefore|thus|also|hereby) )*(?:give|assign|provide|award|offer|issue|submit) no {_MARK}\b"
-    rf"(?! (?:above|below|over|under|higher|lower))"
+    rf"(?! (?:of|above|below|over|under|higher|lower))"
     rf"|\band (?:therefore |so )?(?:give|assign|provide|award) no {_MARK}\b"
     rf"|\b(?:i|we)(?:'ll)? (?:do not|don't|will not|won't|cannot|can't|refuse to|decline to) (?:give|assign|provide|award|offer) (?:it |this |this (?:image|picture) )?"
     rf"(?:an? |any ){_MARK}(?! (?:of|above|below|over|under|higher|lower))\b"

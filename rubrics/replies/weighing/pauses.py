@@ -15,7 +15,7 @@ _NO_BLANKS_BETWEEN_WORDS = "\u2e80"  # the first of the scripts of which a blank
 _CLAUSE = frozenset({
     "it", "it's", "its", "they", "they're", "he", "she", "we", "you", "i", "i'm", "the", "this", "that", "that's", "these", "those", "there", "there's",
     "here", "here's", "a", "an", "all", "every", "each", "both", "my", "his", "her", "our", "your", "their", "because", "since", "as", "but", "and", "so",
-    "for", "due", "given", "although", "though", "however", "while", "whereas", "not", "none", "nothing", "indeed", "sorry", "definitely", "absolutely",
+    "for", "due", "given", "although", "though", "however", "while", "whereas", "not", "none", "nothing", "only", "just", "indeed", "sorry", "definitely", "absolutely",
     "certainly", "reason", "reasoning", "explanation", "confidence",
 })  # fmt: skip
 # Words that stand for a whole sentence belong to no noun; what may follow them all the same is no clause of its own.

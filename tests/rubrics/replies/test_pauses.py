@@ -19,6 +19,7 @@ YES_NO_REPLIES: list[tuple[str, float | str]] = [
     ("No there is no cat", 0),
     ("No the cat is missing", 0),
     ("No it is not", 0),
+    ("No only a mug", 0),
     ("No they are not", 0),
     ("No because the cat is missing", 0),
     ("No, there is no cat.", 0),
