@@ -27,6 +27,7 @@ _NO_TRY = frozenset({ParseReason.WRONG_TYPE, ParseReason.TEMPLATE_ECHO, ParseRea
 
 Place = tuple[str, Value, tuple[int, int]]
 """A dimension's key, what stands in its place, and where that place begins and ends."""
+_IS_A_NUMBER = re.compile(r" is:?[ \t][*_]{0,3}[0-9]")
 
 
 def read_plain(text: str, dimensions: tuple[Dimension, ...], form: ReplyFormat) -> Found:
@@ -54,7 +55,7 @@ def _ways(text: str, form: ReplyFormat) -> Iterator[Callable[[str, tuple[Dimensi
         if "</" in text:
             yield _tags
         return
-    if form is ReplyFormat.LABEL and " is " in text:
+    if form is ReplyFormat.LABEL and _IS_A_NUMBER.search(text):
         yield _sentences
     if "#" in text or "**" in text or "__" in text:
         yield _headings

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.other_languages import CORRECTION
-from rubrics.replies.doubts.words import holds_any, lowered, squeezed
+from rubrics.replies.doubts.words import holds_any, is_plain, lowered, squeezed
 from rubrics.replies.labels import folded, keys_by_label, normal
 
 _N_TAIL = 4000
@@ -79,8 +79,12 @@ def is_answered_otherwise(
     `dimensions` are those whose answers are words, `scores` theirs, `words` the whole text's.
     """
     tail = text[first : first + 2 * _N_TAIL]
+    if not is_plain(tail):
+        tail = squeezed(tail)
     lower = lowered(tail)
-    if words.isdisjoint(_frames(dimensions)) and not holds_any(lower, _NOT_ONE):
+    framing = words & _frames(dimensions)
+    is_framed = bool(framing) and holds_any(lower, ["i'd" if word == "id" else word for word in framing])
+    if not is_framed and not holds_any(lower, _NOT_ONE):
         return False
     tail = squeezed(tail)[:_N_TAIL]
     labels = keys_by_label(dimensions)

@@ -7,37 +7,39 @@ Another number in its place is taken_back.py's, another word second_answers.py's
 
 import re
 
-from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
+from rubrics.replies.doubts.words import compiled, holds_each, is_plain, lowered, squeezed
 from rubrics.replies.numbers import NUMBER_WORDS
 
 _N_TAIL = 3000
 _N_LEAST = 10
 _SCORE = r"(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation|assessment|choice|vote|number)"
-_POINTS = rf"(?:an?|another|half an?|some|[0-9]{{1,2}}|{'|'.join(NUMBER_WORDS)})"
-# (what a way cannot do without, the way)
+_NUMBER = rf"(?:[0123456789]{{1,2}}|{'|'.join(NUMBER_WORDS)})"
+_POINTS = rf"(?:an?|another|half an?|some|{_NUMBER})"
+# (lists of what a way cannot do without, the way)
+_COUNTED = ("point", "mark", "notch", *NUMBER_WORDS, *"0123456789")
 _WAYS = (
     (
-        ("tak", "took"),
+        (("tak", "took"), ("back",)),
         rf"(?<!\w)(?:i|i'?ll|i'?m|i’m|i’ll|we)(?: will| must| have to| would like to| want to| need to| hereby| am)? (?:take|took|taking) (?:that|it|this|(?:my|the|that|this) (?:\w+ )?{_SCORE})(?: {_SCORE})? back\b",
     ),
     (
-        ("scratch", "strike", "scrap", "forget", "disregard", "ignore", "cancel"),
+        (("scratch", "strike", "scrap", "forget", "disregard", "ignore", "cancel"),),
         r"(?:^|(?<=[.!?;:,\n(—–-])|(?<=[.!?;:,(—–-] ))(?:(?:no|wait|oops|sorry|please|actually),? )?(?:scratch|strike|scrap|forget|disregard|ignore|cancel) (?:that|this|it|the above|what i (?:said|wrote))(?=\s?[.,;:!)—–]|\s?\Z|\n)",
     ),
     (
-        ("penalt", "deduction", "adjustment"),
+        (("penalt", "deduction", "adjustment"),),
         r"[0-9](?: ?/ ?[0-9]{1,3})?[*_` ,;]{0,4}[(\[,;—–-] ?(?:this is |that is |still |but |yet )?(?:before|prior to|excluding|not (?:counting|including)|without|subject to|less|minus|pending) (?:the |an? |any |my )?(?:\w+ )?(?:penalt(?:y|ies)|deductions?|adjustments?)\b",
     ),
     (
-        ("penalt", "deduct"),
+        (("penalt", "deduct"),),
         rf"(?:^|\n)[ \t*_#>-]*(?:\w+ )?(?:penalt(?:y|ies)|deductions?)[*_`]{{0,3}} ?[:=][*_` -]{{0,4}}(?!0\b|zero\b){_POINTS}\b",
     ),
     (
-        ("lower", "reduc", "drop", "deduct", "subtract", "knock", "take", "dock", "remove", "cut"),
-        rf"(?:(?:^|[.!?;:\n] ?)(?:so |please |then |now |hence |therefore )?|\bi(?:'d|’d| would| should| must|'ll|’ll| will| have to| need to) (?:\w+ )?)(?:lower|reduce|drop|deduct|subtract|knock|take|dock|remove|cut) (?:it |this |that |the {_SCORE} |off |away |by |a full ){{0,3}}{_POINTS} ?(?:points?|marks?|notch(?:es)?|[.!;]|\Z|\n| for\b)",
+        (("lower", "reduce", "drop", "deduct", "subtract", "knock", "take", "dock", "remove", "cut"), _COUNTED),
+        rf"(?:(?:^|[.!?;:\n] ?)(?:so |please |then |now |hence |therefore )?|\bi(?:'d|’d| would| should| must|'ll|’ll| will| have to| need to) (?:\w+ )?)(?:lower|reduce|drop|deduct|subtract|knock|take|dock|remove|cut) (?:it |this |that |the {_SCORE} |off |away |by |a full ){{0,3}}(?:{_POINTS} ?(?:points?|marks?|notch(?:es)?)|{_NUMBER} ?(?:[.!;]|\Z|\n| for\b))",
     ),
-    ((" off",), rf"(?:\bso|\bhence|\bthus|\btherefore|[:;]),? {_POINTS} (?:points?|marks?) off\b"),
-    (("minus",), rf"[0-9](?: ?/ ?[0-9]{{1,3}})?[*_` )]{{0,4}}[,;—–-] ?minus {_POINTS}\b"),
+    ((("off",), ("point", "mark")), rf"(?:\bso|\bhence|\bthus|\btherefore|[:;]),? {_POINTS} (?:points?|marks?) off\b"),
+    ((("minus",),), rf"[0-9](?: ?/ ?[0-9]{{1,3}})?[*_` )]{{0,4}}[,;—–-] ?minus {_POINTS}\b"),
 )  # fmt: skip
 _WORDS = frozenset({
     "back", "scratch", "strike", "scrap", "forget", "disregard", "ignore", "cancel", "penalty", "penalties", "deduction", "deductions",
@@ -52,11 +54,16 @@ def is_taken_away(text: str, words: frozenset[str], first: int) -> bool:
     """Whether words behind `first`, where the first answer stands, take it away or lessen it. `words` are the whole text's."""
     if words.isdisjoint(_WORDS) or len(text) - first < _N_LEAST:
         return False
-    tail = squeezed(text[max(0, first - 2) : first + _N_TAIL])
+    tail = text[max(0, first - 2) : first + _N_TAIL]
+    if not is_plain(tail):
+        tail = squeezed(tail)
     lower = lowered(tail)
-    for needles, way in _WAYS:
-        if holds_any(lower, needles):
-            for found in compiled(way, re.IGNORECASE).finditer(tail):
-                if not (_OF_A_CASE.search(tail, 0, found.start()) or _ON_A_CASE.match(tail, found.end())):
-                    return True
+    ways = [way for needles, way in _WAYS if holds_each(lower, needles)]
+    if not ways:
+        return False
+    tail = squeezed(tail)
+    for way in ways:
+        for found in compiled(way, re.IGNORECASE).finditer(tail):
+            if not (_OF_A_CASE.search(tail, 0, found.start()) or _ON_A_CASE.match(tail, found.end())):
+                return True
     return False

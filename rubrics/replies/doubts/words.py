@@ -159,6 +159,11 @@ def lowered(text: str) -> str | None:
     return None if not text.isascii() and _NOT_AS_LOWER.search(text) else text.lower()
 
 
+def is_plain(text: str) -> bool:
+    """Whether no other script, escape or entity may hide a word, so that needles are looked for in the text as it is."""
+    return text.isascii() and "\\" not in text and "&" not in text
+
+
 def holds_any(lower: str | None, needles: Iterable[str]) -> bool:
     """Whether one of the needles, in small letters, may be in a text that was `lowered`.
 

@@ -122,13 +122,13 @@ def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
         # Of the blind ways the first list is no need, but a part of what they say: "cannot", and no mark behind it.
         firsts = [first] if first is not missing_ways._NOT else []
         yield from ((way, one_of) for needles, way in others for one_of in (*firsts, *needles))
-    for needles, way in (*disavowal._WAYS, *disavowal._OF_THE_NUMBER, disavowal._NOT_IT):
+    for needles, way in (*disavowal._WAYS, *disavowal._OF_THE_NUMBER, disavowal._NOT_IT, *withdrawals._WAYS):
         yield from ((way, one_of) for one_of in needles)
     for _, needles, pattern in (*clues._ALONE, *clues._KINDS):
         yield from ((pattern.pattern, one_of) for one_of in needles)
     yield from ((way, needles) for _, needles, way in taken_back._WAYS)
     yield taken_back._INSTEAD.pattern, taken_back._INSTEAD_NEEDS
-    yield from ((way, needles) for needles, way in (*verdicts._WAYS, *withdrawals._WAYS))
+    yield from ((way, needles) for needles, way in verdicts._WAYS)
     yield stated_scales._OF_ANOTHER, (*stated_scales._OF_ANOTHER_NEEDS, *stated_scales._OF_TWO_NEEDS)
     yield from ((stated_scales._N_POINT.pattern, one_of) for one_of in stated_scales._N_POINT_NEEDS)
     yield own_scales._STEPS.pattern, own_scales._STEPS_NEED
