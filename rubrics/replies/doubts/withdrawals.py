@@ -54,14 +54,12 @@ def is_taken_away(text: str, words: frozenset[str], first: int) -> bool:
     """Whether words behind `first`, where the first answer stands, take it away or lessen it. `words` are the whole text's."""
     if words.isdisjoint(_WORDS) or len(text) - first < _N_LEAST:
         return False
-    tail = text[max(0, first - 2) : first + _N_TAIL]
-    if not is_plain(tail):
-        tail = squeezed(tail)
-    lower = lowered(tail)
+    tail = text[first : first + _N_TAIL]  # the number itself is a needle of none
+    lower = lowered(tail if is_plain(tail) else squeezed(tail))
     ways = [way for needles, way in _WAYS if holds_each(lower, needles)]
     if not ways:
         return False
-    tail = squeezed(tail)
+    tail = squeezed(text[max(0, first - 2) : first + _N_TAIL])
     for way in ways:
         for found in compiled(way, re.IGNORECASE).finditer(tail):
             if not (_OF_A_CASE.search(tail, 0, found.start()) or _ON_A_CASE.match(tail, found.end())):

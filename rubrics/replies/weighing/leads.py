@@ -31,12 +31,21 @@ OWN = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|accordingly|finally|conclusion|overall|my(?:\s(?:final|own|overall|total|honest|revised)){0,2})"
     r"|\b(?:i|we)(?:['’](?:d|ll|ve|m)|\s(?:would|will|must|have|am|therefore|thus|do|now|then|hereby|can)){0,3}\s(?:give|gave|given|assign|award|rate|rated|conclude"
     rf"|settle|choose|say|think|believe|answer|output|score|go|giving){_IT}{{0,4}}"
-    # This earns it a Score: 4. The image gets a Score: 4.
-    r"|\b(?:result(?:s|ing|ed)?\sin|lead(?:s|ing)?\sto|earn(?:s|ed|ing)?|deserv(?:es?|ed|ing)|merit(?:s|ed|ing)?|warrant(?:s|ed|ing)?|justif(?:y|ies|ying)|is\srated"
-    rf"|\b(?:it|this|that|which|image|picture|output|caption|response|thus|therefore)\s(?:gets|receives|scores|gives|yields|is\s(?:given|assigned|awarded))){_IT}{{0,4}}"
     r"|\b(?:here(?:['’]s|\s(?:it|they|is|are|you|goes?)){1,3}|in\s(?:the|your|this|that)\s(?:\w+\s)?format(?:\s(?:you|asked|for|requested|specified|required|wanted|given|above|is)){0,4})"
     r"|\b(?:evaluation|scores?|ratings?|answer|results?|verdict|judge?ments?|assessment|output|response|reply|json|object)(?:\s(?:is|are|as|in|the|requested|required|follows|format|json|object|here)){0,4})"
     r"[ ,:：]{0,3}\Z",
+    re.IGNORECASE,
+)
+# This earns it a Score: 4. All is there, resulting in a Score: 4.
+EARNED = re.compile(
+    r"\b(?:(?:it|this|that|which|image|picture|output|caption|response|thus|therefore|and)\s(?:gets|receives|yields|earns|deserves|merits|warrants|justifies|results\sin"
+    r"|leads\sto|is\s(?:rated|given|assigned|awarded))|earning|deserving|meriting|warranting|justifying|resulting\sin|leading\sto)"
+    rf"{_IT}{{0,4}}[ ,:：]{{0,3}}\Z",
+    re.IGNORECASE,
+)
+# What makes that another's, or a case: "the sign says it deserves a Score: 5", "nothing here justifies a Score: 5".
+UNEARNED = re.compile(
+    r"\b(?:not|never|nothing|no|hardly|barely|cannot|would|could|if|were|says?|reads?|states?|claims?|asks?|demands?|wants?|writes?|text|sign|prompt|note)\b|n['’]t\b",
     re.IGNORECASE,
 )
 TURNING = re.compile(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import label_pattern
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.weighing.leads import LEADING_ON, OWN, SAYING, TURNING
+from rubrics.replies.weighing.leads import EARNED, LEADING_ON, OWN, SAYING, TURNING, UNEARNED
 
 _N_LOOKED_AT_MAX = 200
 _N_BEFORE_MAX = 2000  # before a line that ends in a quote
@@ -21,6 +21,7 @@ _N_LINE_MAX = 400  # of a line before a score and behind it
 _CLOSING = {'"': '"', "“": "”", "„": "“”", "‘": "’", "'": "'", "«": "»", "»": "«", "「": "」", "『": "』", "《": "》"}
 _ENDING = "\"”’'»」』》"
 _QUOTES = re.compile(r"[\"“”„‘«»「」『』《》]|(?<!\w)'(?!\s)|(?<=\S)['’](?!\w)")
+_SIGN = re.compile("[\"“”„‘’'«»「」『』《》]")  # of which no other pattern has to be looked for where there is none
 _WORD = re.compile(r"\w")
 _INTRODUCING = frozenset({"", ":", "：", ","})
 _FENCE = BLANK + "`"
@@ -29,6 +30,7 @@ _BRACE = re.compile(r"[{}]")
 _NOT_BREAK = re.compile(r"[^\n]")
 _BEGUN = BLANK + "*_#>|-•–—([{【（<+~"
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
+_CLAUSE = re.compile(r"[.!?;,]\s")
 _OWN_NAME = re.compile(r"(?:\b(?:the|my|final|correct|overall|total|revised|new)\s++)+\Z", re.IGNORECASE)
 _ONE_LINE = re.compile(r"[\s*_#>-]{0,8}+[^\W\d_]{2,20}+[*_]{0,2}[:：]")
 _OWN_WORDS = re.compile(
@@ -183,7 +185,8 @@ def _quotation(text: str, line: int, unit: _Unit, tail: str) -> tuple[bool, int]
 def _open(text: str, first: int, last: int) -> int | None:
     """Where a quotation begins that is still open at `last`."""
     opened: int | None = None
-    for quote in _QUOTES.finditer(text, first, last):
+    any_sign = _SIGN.search(text, first, last)
+    for quote in _QUOTES.finditer(text, any_sign.start(), last) if any_sign else ():
         sign = quote[0]
         if opened is not None and sign in _CLOSING[text[opened]]:
             opened = None
@@ -206,6 +209,8 @@ def _is_in_a_sentence(head: str, tail: str, *, is_closed: bool) -> bool:
     word = _LAST_WORD.search(before[-_N_WORD_MAX:])
     if word is None or OWN.search(near) or (named and OWN.search(before)):
         return False  # an introduction
+    if EARNED.search(before) and not UNEARNED.search(_CLAUSE.split(before)[-1]):
+        return False
     if word[0].lower() in LEADING_ON or is_closed:
         return word[0].lower() in LEADING_ON or bool(_WORD.search(tail))
     # "Realism Score": line_forms.py knows whose it is
