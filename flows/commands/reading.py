@@ -5,6 +5,7 @@ import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from rich.text import Text
 
 from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
-from flows.commands.printed.judge_moves import marked, moves_of, with_moves
+from flows.commands.printed.judge_moves import marked, moves_of, unless_spoiled, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
@@ -130,9 +131,10 @@ def _print_heading(console: Console, found: Publication, *, is_good: bool, is_ch
     """Which publication it is; where none was asked for, also that the newest night is not the one that is shown."""
     where = "current" if found.is_current else "the last good one" if is_good else "not the current one"
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})")
-    behind = None if is_good or is_chosen else newest_night_behind(found.folder.parents[3], found.benchmark)
-    if behind is not None:
-        console.print(Text(one_line(behind), style="yellow"))
+    if not is_good and not is_chosen:
+        newest = partial(newest_night_behind, found.folder.parents[3], found.benchmark)
+        for behind in unless_spoiled(newest, "whether the newest night is the current one"):
+            console.print(Text(one_line(behind), style="yellow"))
     console.print()
 
 

@@ -65,11 +65,11 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     return Shortfall(f"{published} and current, and {blocked}", _advice(found, day), is_current=True)
 
 
-def newest_night_behind(lake_root: Path, benchmark: str) -> str | None:
-    """That the benchmark's newest night did not become current, and what to do; None where it did, or there is none."""
+def newest_night_behind(lake_root: Path, benchmark: str) -> list[str]:
+    """That the benchmark's newest night did not become current, and what to do; nothing where it did, or there is none."""
     noted = notes(lake_root, benchmark)
     short = shortfall(lake_root, benchmark, max(noted), noted[max(noted)]) if noted else None
-    return None if short is None or short.is_current else short.told
+    return [] if short is None or short.is_current else [short.told]
 
 
 def _why_not_current(home: Path, found: Publication, current: dict[str, str] | None) -> str | None:

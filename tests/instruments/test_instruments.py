@@ -269,7 +269,7 @@ def wise_replies(data: Path) -> Iterator[list[tuple[object, object]]]:
 
 @pytest.mark.parametrize(
     ("replies", "n_left"),
-    [(dsg_replies, 0), (core_replies, 0), (tifa_replies, 3), (unigen_replies, 0), (tiif_replies, 0), (wise_replies, 16)],
+    [(dsg_replies, 7), (core_replies, 0), (tifa_replies, 3), (unigen_replies, 0), (tiif_replies, 0), (wise_replies, 16)],
     ids=["dsg", "t2i-corebench", "tifa", "unigenbench", "tiif", "wise"],
 )  # fmt: skip
 def test_replies_say_what_a_careful_reader_says_or_nothing(

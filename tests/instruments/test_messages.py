@@ -150,7 +150,7 @@ def test_a_few_messages_are_compared_wherever_the_tests_run(name: str) -> None:
 READERS: dict[str, tuple[Callable[[Row], str], int]] = {
     "gedit": (lambda row: "gedit_pq" if row["call"] == "PQ" else "gedit_sc", 10),
     "viescore_tie": (lambda row: "gedit_pq" if row.get("call") == "PQ" else "viescore_edit_sc", 10),
-    "risebench": (lambda _: "rise_consistency", 9),
+    "risebench": (lambda _: "rise_consistency", 10),
     "imgedit": (lambda _: "imgedit_basic", 13),
 }
 
