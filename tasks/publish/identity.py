@@ -25,7 +25,7 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "ledger": True,
     "limits": True,
     "rubric_folders": True,
-    "sources": {"__all__": {"path", "remote_hosts", "decode"}},
+    "sources": {"__all__": {"path", "remote_hosts", "decode", "follow_links"}},
     "judges": {"__all__": {"base_url", "api_key_env", "mode", "price", "on_model_change", "server"}},
     "nightly": {"schedule", "timezone", "finish_by", "on_no_fresh_checkpoint", "checkpoints", "n_earlier"},
     "ratings": True,

@@ -43,10 +43,10 @@ def in_judge(**keys):
     [
         changed(lake="s3://elsewhere"), changed(ledger="postgresql://db"),
         changed(limits={"requests_per_minute": 5, "shard_size": 7}),
-        changed(rubric_folders=["mine"]), in_source(path="/data/elsewhere"), in_judge(base_url="http://localhost:1"),
+        changed(rubric_folders=["mine"]), in_source(path="/data/elsewhere"), in_source(follow_links=True), in_judge(base_url="http://localhost:1"),
         in_judge(api_key_env="OTHER"), changed(nightly={"schedule": "0 5 * * *", "timezone": "Asia/Tokyo"}),
     ],
-    ids=["lake", "ledger", "limits", "rubric_folders", "path", "base_url", "api_key_env", "schedule"],
+    ids=["lake", "ledger", "limits", "rubric_folders", "path", "follow_links", "base_url", "api_key_env", "schedule"],
 )  # fmt: skip
 def test_where_and_how_fast_is_no_part_of_the_identity(other):
     assert benchmark_digest(other) == benchmark_digest(changed())
