@@ -166,7 +166,7 @@ def _run_id(item: Item) -> str | None:
     """Whose checks they are; None where the rows cannot be read: then they are nobody's."""
     for path in sorted(item.paths[-1].glob("*.parquet")):
         try:
-            return str(pl.scan_parquet(path).select(pl.first()).head(1).collect().item())
+            return str(pl.scan_parquet(content_of(path)).select(pl.first()).head(1).collect().item())
         except (ValueError, OSError, pl.exceptions.PolarsError):
             return None
     return None

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import salon as notebook
+from flows.clearing.rules import Rule, weighed
 from flows.nights.anchors import anchor_sets
 from flows.nights.record import notes
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.nights import DRIFT
-from schemas.tables.stored import RUNS
+from schemas.tables.stored import CHECKS, RUNS
 from tasks.ingest.known_sources import known_source
 from tasks.lake.identity import find_lake_id
 from tasks.lake.reading import Lake
@@ -82,6 +83,14 @@ def test_a_ledger_that_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
 def test_a_note_that_is_no_file_is_no_note(tmp_path: Path, kind: str) -> None:
     KINDS[kind][0](tmp_path / "a.json.z")
     assert known_source(tmp_path / "a.json.z") is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clearing_takes_checks_that_are_no_file_for_nobodys(tmp_path: Path, kind: str) -> None:
+    part = tmp_path / "checks" / "check_id=a" / "part-00000.parquet"
+    part.parent.mkdir(parents=True)
+    KINDS[kind][0](part)
+    assert [(one.item.kind, one.why) for one in weighed(Lake(tmp_path), Rule(0))] == [(CHECKS.name, None)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
