@@ -25,7 +25,7 @@ from tasks.lake.object_store.cache_folder import bucket_behind, is_url, pull, pu
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_parts, sweep_bucket
 from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, opened
-from tasks.lake.own_places import remove
+from tasks.lake.own_places import own_folder, remove_in
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -200,7 +200,9 @@ class Lake:
         with store_error(f"writing {marker}"), locked(self.root, f"{table.name}-{key}"):
             if marker.is_file():
                 return
-            remove(self.root, folder)
+            if folder.exists():
+                with own_folder(self.root, folder.parent) as home:
+                    remove_in(home, folder.name)
             folder.mkdir(parents=True)
             for entry in entries_of(marker, content) if staged else ():
                 own = staged / entry["name"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import CorruptLakeError
-from schemas.tables.stored import CHECKS
+from schemas.tables.stored import CHECKS, SAMPLES
 from tasks.lake.atomic_files import locked
 from tasks.lake.own_places import linked_at, remove, sweep
 from tasks.lake.reading import Lake
@@ -16,6 +16,7 @@ from tasks.lake.writing import stage
 from tests.support.small_lake import table_of
 
 LONG_AGO = 1_700_000_000
+NO_PARTS = b'{"parts": []}'
 
 
 @pytest.fixture
@@ -144,3 +145,17 @@ def test_what_is_the_lakes_own_is_removed(lake: Path) -> None:
     assert not any((lake / "tiles").iterdir())
     shutil.rmtree(lake / "tiles")
     remove(lake, lake / "tiles" / "a.parquet")
+
+
+def test_what_is_kept_of_an_older_bucket_behind_a_link_is_named(tmp_path: Path) -> None:
+    lake, elsewhere = Lake(tmp_path / "lake"), tmp_path / "elsewhere"
+    lake.root.mkdir()
+    elsewhere.mkdir()
+    (lake.root / SAMPLES.name).symlink_to(elsewhere)
+    lake.keep_marker(SAMPLES, "first", NO_PARTS)
+    kept = elsewhere / "dataset_id=second" / "part-00000.parquet"
+    kept.parent.mkdir()
+    kept.touch()
+    with pytest.raises(CorruptLakeError, match="samples is a link"):
+        lake.keep_marker(SAMPLES, "second", NO_PARTS)
+    assert kept.exists()
