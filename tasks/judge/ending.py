@@ -24,7 +24,9 @@ async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, out
     if is_out and breaker.last == ReplyStatus.UNREACHABLE and not breaker.presence.is_met:
         raise absent(provider.judge, provider.endpoint, breaker.detail)
     if breaker.last is not None and is_out:
-        raise outage(provider.judge, provider.endpoint, breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s)
+        n_others = outcome.n_cached + outcome.n_answered
+        said = breaker.last, breaker.detail, breaker.silent_s, breaker.pause_s
+        raise outage(provider.judge, provider.endpoint, *said, n_others=n_others)
 
 
 def _is_all_failed(outcome: Outcome, breaker: Breaker) -> bool:

@@ -56,7 +56,7 @@ async def judge_requests(shard: Shard, admission: AdmissionControl, stop: asynci
         shard.limits.deadline_s,
         readings=Readings(Sight(shard.max_missing_input), first),
         presence=admission.session.presence,
-        failing=Failing(requests.height),
+        failing=Failing(requests.height, shard.n_failures_to_stop),
         clock_s=shard.ledger.machine.monotonic_s,
     )
     run = _Run(shard, queue, admission, pin, breaker)

@@ -24,9 +24,12 @@ class Tried:
 
 @dataclass(slots=True)
 class Failing:
-    """`n_requests`: of the whole shard."""
+    """`n_requests`: of the whole shard. `n_least`: fewer words than so many say nothing."""
 
     n_requests: int = 0
+    n_least: int = 8
+    _n_words: int = 0
+    _n_words_before: dict[str, int] = field(default_factory=dict)  # each request's first failure
     _statuses: dict[str, ReplyStatus] = field(default_factory=dict)
     _in_vain: set[str] = field(default_factory=set)
 
@@ -36,21 +39,28 @@ class Failing:
         if is_in_vain and earlier.for_s >= LONG_S:
             return False
         self._statuses[request_key] = status
+        self._n_words_before.setdefault(request_key, self._n_words)
         if is_in_vain:
             self._in_vain.add(request_key)
         return True
 
     def clear(self) -> None:
         """The provider said a word about a request."""
+        self._n_words += 1
         self._statuses.clear()
         self._in_vain.clear()
 
     @property
     def telling(self) -> list[ReplyStatus]:
         """How those failed last that tell of the provider: a few that were tried in vain before may be the cause themselves."""
+        beside = {key for key in self._statuses if self._is_beside(key)}
         if self.is_few(len(self._in_vain)):
-            return [status for key, status in self._statuses.items() if key not in self._in_vain]
-        return list(self._statuses.values())
+            beside |= self._in_vain
+        return [status for key, status in self._statuses.items() if key not in beside]
+
+    def _is_beside(self, request_key: str) -> bool:
+        """Whether the provider answered others since it failed this one first, and more of them than fail now: it was there."""
+        return self._n_words - self._n_words_before[request_key] >= max(self.n_least, len(self._statuses))
 
     def is_few(self, n: int) -> bool:
         """Whether so many of the shard's requests may be those that the provider cannot bear."""

@@ -141,11 +141,12 @@ def outage(
     detail: str | None,
     silent_s: float | None = None,
     pause_s: float | None = None,
+    n_others: int = 0,
 ) -> ProviderError:
     """The error that stops a run: who fails, what it said last, what to do. The key is named, never shown.
 
     `silent_s`: how long it has answered nothing; None where it was not asked request by request. `pause_s`: what it asks for,
-    where that is too long.
+    where that is too long. `n_others`: requests beside the failing ones that have replies.
     """
     who, said = f"judge {judge.id} at {endpoint}", f" (it said: {detail})" if detail else ""
     known = provider_of(judge).remedy(detail or "")
@@ -166,7 +167,8 @@ def outage(
             f"top it up or name another key. {_KEPT}"
         )
     if status in PROVIDER_FAILURES and silent_s is not None:
-        error = ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}. {_KEPT}")
+        alone = "" if status == ReplyStatus.RATE_LIMITED or not n_others else f" {_ALONE.format(n_others)}"
+        error = ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {_KEPT}")
         error.pause_s = pause_s
         return error
     if status in PROVIDER_FAILURES:
@@ -221,3 +223,7 @@ def _is_down(judge: Judge, status: ReplyStatus, said: str, silent_s: float, paus
 
 
 _KEPT = "Replies already stored are kept; the same command asks only what is missing."
+_ALONE = (
+    "{:,} others of the same shard have replies: where it answers, and cannot bear these alone, mend what it names (too large a "
+    "picture: the judge's max_side_px); what it fails in three runs, the first a day ago, is published as failed."
+)

@@ -13,6 +13,7 @@ from schemas.benchmark.file import Limits
 from schemas.errors import ProviderDownError
 from tasks.judge.in_vain import LONG_S
 from tasks.judge.outcome import Outcome
+from tasks.judge.retries import RETRIES, Retry
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS
 
@@ -83,3 +84,33 @@ def test_a_provider_that_goes_down_in_mid_shard_is_down_before_a_minute_is_over(
         assert run(requests, limits=limits, n_failures_to_stop=4).n_answered == n_good
     assert time.monotonic() - started < 30
     assert len(ledger.known(requests["request_key"])) == n_good
+
+
+def test_requests_that_the_provider_fails_while_it_answers_more_others_are_the_cause_themselves(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    """A quarter that it cannot bear, at the first run: what is left at the end was failed while it was there."""
+    bad = dict[str, None]()
+
+    def answers(text: str) -> str:
+        if len(bad) < 5:
+            bad[text] = None
+        provider.script.extend([provider.play(**FAILS)] * (text in bad))
+        return '{"score": 1}'
+
+    provider.answers = answers
+    slow = {status: Retry(retry.n_attempts, 0.2, 0.2) for status, retry in RETRIES.items()}
+    found = run(requests, n_failures_to_stop=4, retries=slow)
+    assert dict(found.n_by_status) == {"answered": 15, "server_error": 5}
+
+
+def test_an_outage_tells_what_else_its_failures_may_be(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome]
+) -> None:
+    run(requests[:8])
+    provider.then = provider.play(**FAILS)
+    with pytest.raises(ProviderDownError, match=r"8 others of the same shard have replies: .*three runs, the first a day ago"):
+        run(requests)
+    with pytest.raises(ProviderDownError) as nothing_answered:
+        run(requests[8:])
+    assert "others" not in str(nothing_answered.value)
