@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
-from schemas.statuses.cells import CellStatus, Total
+from schemas.statuses.cells import CellReason, CellStatus, Total
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
 from schemas.tables.table import Table
@@ -65,7 +65,7 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
         return f"its run date, {new.run_date}, is before the current one's, {current.run_date}"
     if new.is_full or not (current.is_full or new.share < current.share):
         return None
-    cause = f"{new.n_cut_short} of its {new.n_cells} cells lack replies" if new.n_cut_short else "more than half is blocked"
+    cause = f"{new.n_cut_short} of its {new.n_cells} cells lack replies" if new.n_cut_short else "more than half have no estimate"
     shares = f"{current.n_estimates} of {current.n_cells} cells; here {new.n_estimates} of {new.n_cells}"
     return f"{cause}, and the current one shows more ({shares})"
 
@@ -107,7 +107,8 @@ def standing_in(folder: Path, run_date: date) -> Standing:
 
 
 def _can_have_none() -> pl.Expr:
-    return (pl.col("status") == CellStatus.NULL.value) & pl.col("reason").is_in(NO_TOTAL)
+    """Whether nothing is amiss with a cell that has no number: its total cannot be, or the question applies to nothing in it."""
+    return (pl.col("status") == CellStatus.NULL.value) & pl.col("reason").is_in([*NO_TOTAL, CellReason.NOT_APPLICABLE.value])
 
 
 def _is_cut_short(cell: Mapping[str, Any]) -> bool:

@@ -42,13 +42,13 @@ def listed(failures: dict[str, int]) -> dict[str, object]:
 
 
 def cells(run: str) -> pl.DataFrame:
-    """The eight cells of a run, and beside them a total that nothing could give an estimate."""
+    """The eight cells of a run, and beside them rows that cannot have an estimate: a total, categories of other questions."""
     n_estimates, failures, *of_all = RUNS[run]
     of_estimates = of_all[0] if of_all else {}
     n_estimates = 8 if of_all else n_estimates
     rows = [{"estimate": 3.0, "status": "ok"} | listed(of_estimates)] * n_estimates
     rows += [{"status": "blocked", "reason": "x"} | listed(failures)] * (8 - n_estimates)
-    rows += [{"status": "null", "reason": "not_in_all_categories"} | listed({})]
+    rows += [{"status": "null", "reason": reason} | listed({}) for reason in ["not_in_all_categories", *["not_applicable"] * 12]]
     counted = pl.List(pl.Struct({"reason": pl.String, "n_failed": pl.Int64}))
     schema = {"estimate": pl.Float64, "status": pl.String, "reason": pl.String, "failures": counted, "n_failed": pl.Int64}
     like_these = {"metric": pl.lit("mean"), "estimand": pl.lit("prompts_like_these")}
