@@ -41,7 +41,7 @@ class Shortfall:
 
 
 def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1: Counting = "headline") -> Shortfall | None:
-    """How the night of this date (ISO) fell short; None where it did not, or where a later publication took its place.
+    """How the night of this date (ISO) fell short; None where it did not, or where a later publication shows what it lacked.
 
     `exit_1`: which blocked cells count, as in `[gate]`.
     """
@@ -54,7 +54,7 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     if current is None or current["publication_id"] != id_:
         why = _why_not_current(home, found, current)
         if why is None:
-            return None
+            return None if current is None else _still_blocked(home, found, current, day, exit_1)
         shown = (
             "nothing is current yet" if current is None else f"{current['publication_id'][:12]} of {current['run_date']} stays so"
         )
@@ -84,17 +84,35 @@ def _why_not_current(home: Path, found: Publication, current: dict[str, str] | N
     return why_not_current(*standings)
 
 
-def _blocked(found: Publication, exit_1: Counting) -> str | None:
-    """In a clause, how many cells that count are blocked and for what; None where none is."""
+def _still_blocked(home: Path, found: Publication, current: dict[str, str], day: str, exit_1: Counting) -> Shortfall | None:
+    """Where a later publication took the night's place and does not show what it has blocked: a run of one checkpoint, say."""
+    mended = home / current["publication_id"]
+    if not (mended / MANIFEST).is_file():
+        return None
+    blocked = _blocked(found, exit_1, load_cells(find_in(mended)))
+    if blocked is None:
+        return None
+    id_ = current["publication_id"][:12]
+    said = (
+        f"the night of {day} is published ({found.publication_id[:12]}), and {blocked}; {id_} of {current['run_date']} is current"
+    )
+    return Shortfall(f"{said} and does not show these", _advice(found, day), is_current=True)
+
+
+def _blocked(found: Publication, exit_1: Counting, later: pl.DataFrame | None = None) -> str | None:
+    """In a clause, how many cells that count are blocked and for what; None where none is. Without those that `later` shows."""
     cells = means_for_prompts_like_these(load_cells(found))
     if exit_1 == "headline":
         cells = cells.filter(pl.col("is_headline"))
-    reasons = Counter(cells.filter(status=CellStatus.BLOCKED.value)["reason"].to_list())
-    boards = [board for board in boards_in(found.folder) if board.n_blocked and (board.is_headline or exit_1 == "any")]
-    n_pairs, of = sum(board.n_blocked for board in boards), " of its headline" if exit_1 == "headline" else ""
+    blocked = cells.filter(status=CellStatus.BLOCKED.value)
+    if later is not None:
+        blocked = blocked.join(later.filter(pl.col("status") != CellStatus.BLOCKED.value), on="cell_id", how="anti")
+    reasons, of = Counter(blocked["reason"].to_list()), " of its headline" if exit_1 == "headline" else ""
     if reasons:
         named = ", ".join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))
         return f"{reasons.total()} of {cells.height} cells{of} {'is' if reasons.total() == 1 else 'are'} blocked ({named})"
+    boards = [board for board in boards_in(found.folder) if board.n_blocked and (board.is_headline or exit_1 == "any")]
+    n_pairs = 0 if later is not None else sum(board.n_blocked for board in boards)
     return f"{n_pairs} win rate{'s' * (n_pairs > 1)}{of} {'is' if n_pairs == 1 else 'are'} blocked" if n_pairs else None
 
 

@@ -102,6 +102,23 @@ def test_a_night_whose_place_a_later_run_took_is_good_news(world: World, provide
     assert "did not become current" not in table.out
 
 
+def test_a_later_run_of_another_checkpoint_makes_no_good_news_of_a_blocked_night(
+    world: World, provider: Provider, salon: Callable[..., Said]
+) -> None:
+    night, _ = _nights(world, provider, is_after_a_good_one=True, plays=[], then=REFUSAL)
+    file = world.folder / "b.toml"
+    one = world.folder / "one.toml"
+    of_one = 'step-1"\ncheckpoint = "step-1"'
+    one.write_text(file.read_text().replace('{checkpoint}"', of_one))
+    assert salon("run", one, "--run-date", str(DUE)).code == 0
+    check, doctor, _ = _asked(salon, file)
+    said = f"the night of {DUE} is published ({night}), and 1 of 2 cells of its headline is blocked (refusal); "
+    assert (check.code, doctor.code) == (1, 3)
+    assert "is current and does not show these. Next: salon table --publication" in check.err
+    assert said in check.err
+    assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
+
+
 def test_a_first_night_that_failed_is_no_night_that_never_was(
     world: World, provider: Provider, salon: Callable[..., Said]
 ) -> None:
