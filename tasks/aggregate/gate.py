@@ -14,7 +14,7 @@ import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.metrics import natural_key
-from schemas.statuses.cells import ComparisonReason, ComparisonTest, Correction
+from schemas.statuses.cells import CellReason, ComparisonReason, ComparisonTest, Correction
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust
@@ -78,11 +78,15 @@ def rulings(
 ) -> list[Ruling]:
     """Each pair (candidate, reference) in each headline ranking, p corrected by Bonferroni over those that could be compared.
 
-    `comparisons` and `standings` as published. Prompts that both have in no category at all are no comparison.
+    `comparisons` and `standings` as published. Prompts that both have in no category at all are no comparison, nor is a dimension
+    that applies to nothing of either.
     """
     cells: list[_Cell] = standings.filter("is_headline").select(_CELL).unique(maintain_order=True).rows()
     rows = _by_pair(comparisons)
-    asked = [(cell, pair, rows.get((*cell, *pair))) for cell in cells for pair in pairs]
+    applies_to_none = (pl.col("reason") == CellReason.NOT_APPLICABLE.value) & (pl.col("n_judgements") == 0)
+    aside = set(standings.filter(applies_to_none).select(*_CELL, "model", "checkpoint").rows())
+    judged = [(cell, pair) for cell in cells for pair in pairs if not all((*cell, *one) in aside for one in pair)]
+    asked = [(cell, pair, rows.get((*cell, *pair))) for cell, pair in judged]
     asked = [(cell, pair, row) for cell, pair, row in asked if row is None or row["reason"] != ComparisonReason.DATASET_DIFFERS]
     tested = [row for _, _, row in asked if row is not None and row["p"] is not None]
     corrected = dict(zip(map(id, tested), adjust([row["p"] for row in tested], Correction.BONFERRONI), strict=True))

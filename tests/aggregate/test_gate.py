@@ -6,6 +6,7 @@ import pytest
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, ALPHA, TOO_FEW, Outcome, contestants, prompts_needed, rulings, summary
 from tests.aggregate.scored_rows import drawn, scored
+from tests.aggregate.test_not_applicable import ASIDE
 
 NORTH = [("north", str(number)) for number in range(4)]
 
@@ -48,6 +49,19 @@ def test_of_few_prompts_nothing_is_ruled_that_their_test_cannot_find(make_rubric
     figures = (ruling.delta_low, ruling.delta_high, ruling.smallest_drop)
     assert [figure is None for figure in figures] == [n_prompts <= 16] * 3, "a t interval is none of a sign flip test"
     assert (n_prompts >= prompts_needed([ruling], alpha)) == (reason is None), "what is said to be enough is"
+
+
+@pytest.mark.parametrize(
+    ("of_candidate", "outcomes"),
+    [(ASIDE, {"q": Outcome.NO_REGRESSION}), (5, {"q": Outcome.NO_REGRESSION, "r": Outcome.UNKNOWN})],
+    ids=["to neither", "to one of the two"],
+)
+def test_a_dimension_that_applies_to_nothing_is_no_comparison(make_rubric, all_tables, of_candidate, outcomes):
+    rows = scored("0", [8.0] * 30) + scored("1", [8.1, 7.9] * 15)
+    for row in rows:
+        row["scores"] = {"q": row["scores"]["q"], "r": of_candidate if row["checkpoint"] == "1" else ASIDE}
+    found = ruled(all_tables(rows, make_rubric({None: ("q", "r")})), (NORTH[1], NORTH[0]))
+    assert {one.dimension: one.outcome for one in found} == outcomes
 
 
 def test_more_comparisons_need_more_prompts_until_the_t_test_stands_in(make_rubric, all_tables):
