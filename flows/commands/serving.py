@@ -100,7 +100,8 @@ def serve(
         deployments = _deploy(file, login)
         local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, grace_s=WORKER_GRACE_S)
         nightly = next(name for name in deployments if name.endswith("-nightly"))
-        console.print(f"\nThe UI: {login.url}; the password that it asks for is the line in {login.file}", markup=False)
+        console.print(f"\nThe UI: {login.url}", markup=False)
+        console.print(f"  the password that it asks for is the line in {login.file}", markup=False)
         console.print(f"Deployed: {', '.join(deployments)}, of {file}", markup=False)
         console.print("Run the demo's nightly, in another terminal:", markup=False)
         prefect = Path(sys.executable).parent / "prefect"
