@@ -41,9 +41,9 @@ from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import SampleList
 from tasks.lake.reading import Lake
+from tasks.ledger import open_ledgers
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import has_heartbeat, heartbeat
-from tasks.ledger.open_ledgers import opened
 from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
@@ -118,7 +118,7 @@ def test_a_shard_stops_with_its_flow(tmp_path: Path) -> None:
     with pytest.raises(StoppedError, match="stopped or is gone"):
         shard(None, None)  # the flow is gone before the shard begins
     flow = ExitStack()
-    flow.enter_context(heartbeat(flow.enter_context(opened(lease.ledger_url)), lease.run_id))
+    flow.enter_context(heartbeat(flow.enter_context(open_ledgers.opened(lease.ledger_url)), lease.run_id))
     told = WorkerCall(__name__, "end_and_wait", (), lease)
     _ended.append(flow)
     with pytest.raises(StoppedError):
