@@ -52,6 +52,11 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         rf"|\b(?:until|once|before|as soon as) (?:the |an? |your )?(?:images?|pictures?|photos?|artwork|illustration)(?: file)? (?:is|are|was|has been|gets|(?:can|could) be) (?:\w+ )?(?:{_GIVE}|seen|opened|loaded|available|viewed)\b"
         rf"|\b{_PICTURE} (?:[\w ]{{0,40}}? )?(?:is|was) (?:missing|absent) from (?:it|your|the|this) ?(?:message|request|prompt|chat|conversation|submission|post)?\b|\b(?:submission|message|request|prompt|post) (?:\w+ )?(?:came|arrived|was sent|comes) without (?:its|the|a|any|an) (?:\w+ )?{_PICTURE}",
     ),
+    (  # that and nothing else; "No pictures." may be said of a wall
+        "no|image img picture",
+        (("no image", "no img", "no picture"),),
+        r"\A\W*(?:\w+\W{0,2}:)?\W*no (?:image|img|picture)(?: (?:input|file|attachment|data|attached|provided|given|received|here|available))?\W*\Z",
+    ),
     (  # it came broken
         "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload format preview spinner transfer",

@@ -51,6 +51,9 @@ NOTHING = {
     ],
     "alignment": [
         "Image content unavailable.",
+        "No image.",
+        "No image attached",
+        "No picture.",
         "image not found (404)",
         "It would have been 4 if the picture had loaded.",
         "The image could not be processed.",
@@ -143,6 +146,10 @@ SEEN = {
         "Image 2 was not given the blue tint.",
     ],
     "alignment": [
+        "The wall is bare. No picture on it.",
+        "The wall is bare. No pictures.",
+        "A sign reads: no picture",
+        "No image artefacts.",
         "Only one image of the moon hangs there.",
         "The image should hold cups, and none are visible.",
         "The second image in the diptych is missing the dog.",
