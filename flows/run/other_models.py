@@ -15,7 +15,7 @@ from schemas.benchmark.judges import Judge
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.queries import answered_by
+from tasks.ledger.queries import answered_by, names_answering
 from tasks.ledger.snapshot import still_holds
 
 N_NAMED = 3
@@ -29,13 +29,18 @@ def say_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPar
         return
     for judge in run.benchmark.judges:
         mine = [part for part in every if part.judge_model == judge.id]
+        names = set[str]()  # no key is held where all are by one, as nearly always
+        for part in mine:
+            names |= ledger.read(partial(names_answering, keys=run.request_keys(part).to_list()))
+        if len({judge.one_name(name) for name in names}) < 2:
+            continue
         told = dict[str, str]()
         n_known = n_requests = 0
         for part in mine:
             keys = run.request_keys(part).to_list()
             n_requests, n_known = n_requests + len(keys), n_known + len(ledger.known(keys))
             told.update((key, judge.one_name(name)) for key, name in ledger.read(partial(answered_by, keys=keys)))
-        if n_known < n_requests and len(set(told.values())) > 1:
+        if n_known < n_requests:
             for said in _others(run, judge, told):
                 run.reporter.say(said)
 

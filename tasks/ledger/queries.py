@@ -138,6 +138,7 @@ _N_ATTEMPTS = (
 )
 
 _ANSWERED_BY = select(_R.request_key, _R.answered_model).where(_R.request_key.in_(KEYS_LISTED), _R.answered_model.is_not(None))
+_NAMES_ANSWERING = select(_R.answered_model).where(_R.request_key.in_(KEYS_LISTED), _R.answered_model.is_not(None)).distinct()
 
 NEVER_ENDED = "the process stopped before a reply arrived; the request may have been billed"
 
@@ -184,6 +185,11 @@ def reasks_due(connection: Connection, keys: Sequence[str]) -> list[str]:
 def n_attempts(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int], int]:
     """Attempts recorded, by (request_key, ask_index)."""
     return {(key, ask_index): n for key, ask_index, n in _rows(connection, _N_ATTEMPTS, keys)}
+
+
+def names_answering(connection: Connection, keys: Sequence[str]) -> set[str]:
+    """The models that say they answered these requests, each once."""
+    return {bytes(name).decode("utf-8", "replace") for (name,) in _rows(connection, _NAMES_ANSWERING, keys)}
 
 
 def answered_by(connection: Connection, keys: Sequence[str]) -> list[tuple[str, str]]:
