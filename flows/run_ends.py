@@ -8,12 +8,12 @@ from prefect.states import Completed
 
 from flows.backfill import BackfillSummary
 from flows.nightly import NightSummary
+from flows.nights.shortfall import commonest
 from flows.observability.progress import RunSummary
 from schemas.statuses.cells import CellStatus
 
 BLOCKED = "Blocked"
 NOT_CURRENT = "Not current"
-_N_REASONS = 3
 
 
 def end_of(given: object) -> State | None:
@@ -44,5 +44,5 @@ def _name(run: RunSummary) -> str:
 def _published(run: RunSummary) -> str:
     made, reasons = run.published, Counter(run.cells.filter(pl.col("status") == CellStatus.BLOCKED.value)["reason"].to_list())
     current = "and current" if made.is_current else f"and did not become current: {made.why_not_current}"
-    named = f" ({', '.join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))})" if reasons else ""
+    named = f" ({commonest(reasons)})" if reasons else ""
     return f"published ({made.publication_id[:12]}) {current}; {run.n_cells:,} cells, {run.n_blocked or 'none'} blocked{named}"

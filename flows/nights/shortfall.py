@@ -109,11 +109,16 @@ def _blocked(found: Publication, exit_1: Counting, later: pl.DataFrame | None = 
         blocked = blocked.join(later.filter(pl.col("status") != CellStatus.BLOCKED.value), on="cell_id", how="anti")
     reasons, of = Counter(blocked["reason"].to_list()), " of its headline" if exit_1 == "headline" else ""
     if reasons:
-        named = ", ".join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))
-        return f"{reasons.total()} of {cells.height} cells{of} {'is' if reasons.total() == 1 else 'are'} blocked ({named})"
+        are = "is" if reasons.total() == 1 else "are"
+        return f"{reasons.total()} of {cells.height} cells{of} {are} blocked ({commonest(reasons)})"
     boards = [board for board in boards_in(found.folder) if board.n_blocked and (board.is_headline or exit_1 == "any")]
     n_pairs = 0 if later is not None else sum(board.n_blocked for board in boards)
     return f"{n_pairs} win rate{'s' * (n_pairs > 1)}{of} {'is' if n_pairs == 1 else 'are'} blocked" if n_pairs else None
+
+
+def commonest(reasons: Counter[str]) -> str:
+    """The reasons that most cells are blocked for, in words of the tables."""
+    return ", ".join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))
 
 
 def _advice(found: Publication, day: str) -> str:
