@@ -44,14 +44,15 @@ def test_a_provider_that_fails_most_of_what_is_left_is_down_however_often_it_was
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger, n_before: int
 ) -> None:
     """Tries seconds apart are one outage; what fails for more than a day is published as failed."""
+    limits = Limits(concurrency=8, deadline_s=2, requests_per_minute=60_000)  # said: who never answered is asked ten a second
     if n_before:
-        run(requests[:n_before])
+        run(requests[:n_before], limits=limits)
     provider.then = provider.play(**FAILS)
     for _ in range(5):
         with pytest.raises(ProviderDownError):
-            run(requests)
+            run(requests, limits=limits)
     _asked_before(ledger, LONG_S + 60)
-    assert dict(run(requests).n_by_status) == {"server_error": 20 - n_before}
+    assert dict(run(requests, limits=limits).n_by_status) == {"server_error": 20 - n_before}
 
 
 @pytest.mark.parametrize(
