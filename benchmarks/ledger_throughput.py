@@ -29,8 +29,8 @@ from benchmarks.simulate_workers import server_cpu_s
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
-from tests.support.network_delay import distant
-from tests.support.postgres import PostgresServer, running_postgres, why_not
+from tests.support.servers.network_delay import distant
+from tests.support.servers.postgres import PostgresServer, running_postgres, why_not
 
 TEXT = "Reasoning: a canned answer.\nScore: 3"
 N_CALLERS = 200

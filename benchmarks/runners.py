@@ -43,7 +43,7 @@ from benchmarks.runner_world import (
 )
 from benchmarks.throughput.measuring import said_by
 from flows.run.programs import LocalServer, answers, free_port
-from tests.support.postgres import running_postgres
+from tests.support.servers.postgres import running_postgres
 
 FROM_S, TO_S = 10, 60  # of a run's seconds, those in which the rate is taken
 KILL_EVERY_S = 5.0

@@ -28,7 +28,7 @@ from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
 from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.ledger.ledger import Ledger
-from tests.support.postgres import PostgresServer, running_postgres, why_not
+from tests.support.servers.postgres import PostgresServer, running_postgres, why_not
 
 LATENCY_S = 0.2
 WARM_UP_S = 10.0

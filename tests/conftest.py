@@ -10,7 +10,8 @@ import hypothesis
 import pytest
 
 pytest_plugins = [
-    f"tests.support.{name}" for name in ("installed", "judging", "ledgers", "prefect_server", "provider", "small_lake")
+    f"tests.support.{name}"
+    for name in ("installed", "judging", "ledgers", "servers.prefect_server", "servers.provider", "small_lake")
 ]
 
 # A clock never fails a test (machines are busy), and what fails in CI fails there again.

@@ -14,8 +14,8 @@ from demo.running import running_judge
 from flows.cli import run
 from flows.serving.deployment_files import INFRA
 from tasks.publish.reading import current
-from tests.flows.nights.night_world import N_SAMPLES, World, n_billed, write_benchmark
-from tests.support.postgres import running_postgres, why_not
+from tests.support.night_world import N_SAMPLES, World, n_billed, write_benchmark
+from tests.support.servers.postgres import running_postgres, why_not
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from flows.commands.serving import WORKER_GRACE_S
 from flows.serving.deployment_files import INFRA
 from schemas.benchmark.nightly import Nightly
 from tests.flows.conftest import judge_url as judge_url  # noqa: PLC0414  the judge of the flows' tests
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from tasks.judge.retries import RETRIES, Retry
 from tasks.judge.session import Session
 from tasks.judge.shard_requests import Shard
 from tasks.ledger.ledger import Ledger
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 QUICK = {status: Retry(retry.n_attempts, 0.01, 0.02) for status, retry in RETRIES.items()}
 

@@ -19,7 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.tables import ATTEMPTS
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 NOBODYS = "http://127.0.0.1:9/v1"
 NOBODY = Answer(S.UNREACHABLE, "no connection: refused", is_sent=False)

@@ -34,7 +34,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import leased
 from tasks.ledger.tables import ALLOWANCES
 from tests.judge.conftest import QUICK, picture
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 FILTERED = b'{"error": {"code": "content_filter"}}'
 

@@ -33,7 +33,7 @@ from tasks.judge.work_queue import WorkQueue
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from schemas.benchmark.judges import Judge
 from tasks.judge.session import SPARE
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ from pathlib import Path
 from rubrics.loading import find_rubrics, SHIPPED
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
 from schemas.tables.stored import SAMPLES

@@ -23,7 +23,7 @@ from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import LEDGER_META
 from tests.support.asking import ask_shard, context_of
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 Ask = Callable[..., int]
 

@@ -31,8 +31,8 @@ from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest, snapshot_id
 from tests.support.asking import ask_shard
+from tests.support.contexts import plan_part
 from tests.support.ledgers import snapshot_part
-from tests.support.planning import plan_part
 
 
 @dataclass

@@ -21,8 +21,8 @@ from tasks.judge.readings import N_SPREAD, N_UNREADABLE, Sight, spread, why_noth
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
-from tests.support.provider import Play, Provider, completion
+from tests.support.contexts import plan_part
+from tests.support.servers.provider import Play, Provider, completion
 
 N = 100
 LIMITS = Limits(concurrency=8, deadline_s=2)

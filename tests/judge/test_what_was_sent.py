@@ -18,8 +18,8 @@ from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.spent import sent_since
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
-from tests.support.provider import Play, Provider
+from tests.support.contexts import plan_part
+from tests.support.servers.provider import Play, Provider
 
 PRICE = Price(input_usd_per_million=10, output_usd_per_million=40)
 FREE = Price(input_usd_per_million=0, output_usd_per_million=0)

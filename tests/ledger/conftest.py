@@ -13,8 +13,8 @@ from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
+from tests.support.contexts import plan_part
 from tests.support.importing import Import
-from tests.support.planning import plan_part
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.tables import CLAIMS, OWNERS
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 KEYS = [f"{index:064x}" for index in range(6)]
 REPLY = JudgeReply("", 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.ASKED, text="Score: 1")

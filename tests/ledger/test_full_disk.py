@@ -35,8 +35,8 @@ from tasks.ledger.full_disk import is_full, root_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS, OWNERS
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
-from tests.support.postgres import PostgresServer
+from tests.support.contexts import plan_part
+from tests.support.servers.postgres import PostgresServer
 
 KEYS = [f"{index:064x}" for index in range(40)]
 FULL = """\

@@ -26,9 +26,9 @@ from tasks.lake.writing import stage
 from tasks.ledger.import_replies.files import CannotRebuildError, rebuild
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import part_digest
+from tests.support.contexts import plan_part
 from tests.support.importing import Import
 from tests.support.ledgers import snapshot_part
-from tests.support.planning import plan_part
 
 ROW = {"reply": "r"}
 

@@ -13,7 +13,7 @@ from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import LEDGER_META, METADATA
-from tests.support.postgres import at_once
+from tests.support.servers.postgres import at_once
 
 KEY = "a" * 64
 

@@ -21,7 +21,7 @@ from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.connection import open_engine, parse_url
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import METADATA, SCHEMA, Schema
-from tests.support.postgres import at_once
+from tests.support.servers.postgres import at_once
 
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "tests" / "contract" / "golden" / "ledger-0.1.0.db"

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from schemas.errors import InputError, StoreError
 from tasks.ledger.backoff import is_passing
 from tasks.ledger.ledger import Ledger
-from tests.support.postgres import running_postgres, why_not
+from tests.support.servers.postgres import running_postgres, why_not
 
 RULES = """\
 host all salon,sleeper,crowded,nobody_known 127.0.0.1/32 trust

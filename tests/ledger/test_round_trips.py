@@ -16,8 +16,8 @@ from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import SharedCounter
 from tasks.ledger.tables import ATTEMPTS, REPLIES
-from tests.support.network_delay import Distance, distant
-from tests.support.postgres import PostgresServer
+from tests.support.servers.network_delay import Distance, distant
+from tests.support.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.slow
 

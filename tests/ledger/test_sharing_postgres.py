@@ -42,8 +42,8 @@ from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import CLAIMS, LEDGER_META, OWNERS
 from tasks.ledger.transactions import Transactions
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
-from tests.support.postgres import PostgresServer, at_once
+from tests.support.contexts import plan_part
+from tests.support.servers.postgres import PostgresServer, at_once
 
 pytestmark = pytest.mark.slow
 

@@ -36,8 +36,8 @@ from tasks.ledger.snapshot import (
     take_parts,
 )
 from tests.support.asking import context_of
+from tests.support.contexts import plan_part
 from tests.support.ledgers import snapshot_part
-from tests.support.planning import plan_part
 
 PLAN = "9" * 64
 JUDGE = Judge(model="m")

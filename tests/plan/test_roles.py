@@ -19,7 +19,7 @@ from schemas.errors import RubricError
 from schemas.tables.stored import SAMPLES
 from tasks.judge.pictures import digests_of
 from tasks.plan.rows import Planner
-from tests.support.planning import plan_part
+from tests.support.contexts import plan_part
 
 JUDGE = Judge(model="judge")
 PNG = bytes.fromhex("89504e470d0a1a0a") + b"an example"

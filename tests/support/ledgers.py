@@ -9,7 +9,7 @@ import pytest
 from schemas.tables.stored import REPLIES
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import replies_to
-from tests.support.postgres import PostgresServer, running_postgres, why_not
+from tests.support.servers.postgres import PostgresServer, running_postgres, why_not
 
 
 @pytest.fixture(scope="session")

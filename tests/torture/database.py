@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from tests.support.postgres import running_postgres, why_not
+from tests.support.servers.postgres import running_postgres, why_not
 
 __all__ = ["ServerLedger", "server_ledger", "why_not"]
 

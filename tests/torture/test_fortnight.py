@@ -23,10 +23,10 @@ import pytest
 from harness import COMPILER, build
 
 from tasks.publish.reading import publications
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.postgres import PostgresServer, running_postgres, why_not
-from tests.support.prefect_server import RunningPrefect, end, running_prefect
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.postgres import PostgresServer, running_postgres, why_not
+from tests.support.servers.prefect_server import RunningPrefect, end, running_prefect
+from tests.support.servers.provider import Play, Provider, completion
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [

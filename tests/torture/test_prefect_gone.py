@@ -15,7 +15,7 @@ from harness import N_SAMPLES, ROOT, Recorder, make_world
 
 from flows.run.context import RunContext, open_run
 from flows.run.pipeline import run_pipeline
-from tests.support.prefect_server import RunningPrefect, running_prefect
+from tests.support.servers.prefect_server import RunningPrefect, running_prefect
 
 RUN_DATE = date(2026, 3, 4)
 pytestmark = [

@@ -14,7 +14,7 @@ from schemas.errors import InputError
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.context import StageContext
 from tasks.plan.anchors import ANCHORS
-from tests.flows.nights.night_world import N_PROMPTS, World, n_billed, write_benchmark
+from tests.support.night_world import N_PROMPTS, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 Salon = Callable[..., Said]
 

@@ -28,7 +28,7 @@ from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from flows.cli import run
 from flows.observability import redaction
 from flows.observability.progress import shown_progress
-from tests.support.prefect_server import RunningPrefect, shown_by
+from tests.support.servers.prefect_server import RunningPrefect, shown_by
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from flows.nights.record import notes
 from flows.run.context import RunContext
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, findings, runs_of
-from tests.flows.nights.night_world import World, n_billed, write_benchmark
-from tests.support.postgres import running_postgres, why_not
+from tests.support.night_world import World, n_billed, write_benchmark
+from tests.support.servers.postgres import running_postgres, why_not
 from tests.torture.harness import COMPILER, build
 
 ROOT = Path(__file__).parents[3]

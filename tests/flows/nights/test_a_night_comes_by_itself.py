@@ -16,8 +16,8 @@ from prefect.client.orchestration import get_client
 
 from tasks.publish.reading import current, load_cells
 from tests.flows.flow_support import Said, findings
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.prefect_server import RunningPrefect, asked, end, running_prefect, shown_by, told
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.prefect_server import RunningPrefect, asked, end, running_prefect, shown_by, told
 
 ROOT = Path(__file__).parents[3]
 SOON_S = 45

@@ -15,8 +15,8 @@ from flows.run.context import RunContext
 from schemas.errors import ProviderError
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said, findings
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = pytest.mark.filterwarnings("error")
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.prefect_server import RunningPrefect, asked, end, running_prefect, shown_by, told
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.prefect_server import RunningPrefect, asked, end, running_prefect, shown_by, told
+from tests.support.servers.provider import Play, Provider, completion
 
 ROOT = Path(__file__).parents[3]
 LIMIT_S = 300.0

@@ -38,7 +38,7 @@ from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import CLAIMS
 from tasks.publish.reading import publications
-from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+from tests.support.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 DAY = date(2026, 3, 1)
 RUBRICS = ("alignment", "image_aspects")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 ALIGNMENT = Path(__file__).parents[3] / "rubrics" / "alignment"
 Salon = Callable[..., Said]

@@ -6,7 +6,7 @@ from pathlib import Path
 from tasks.publish.folders import GOOD_POINTER, POINTER
 from tasks.publish.pointer import read_pointer
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 
 def _named(lake: Path) -> list[str]:

@@ -25,8 +25,8 @@ from schemas.errors import InputError, StoreError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import outage
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = pytest.mark.filterwarnings("error")
 NO_CREDIT = Play(401, b'{"error": {"message": "no such key"}}')

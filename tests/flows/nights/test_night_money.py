@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it
 MAX_USD = "0.03"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 
 def _to_ask(said: Said) -> int:

@@ -35,7 +35,7 @@ from tasks.aggregate.drift.drift import drift
 from tasks.context import StageContext
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS, REPLIES
-from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
+from tests.support.night_world import MODEL, N_SAMPLES, World, n_billed, write_benchmark
 
 FIRST = date(2026, 3, 1)
 N_NIGHTS = int(os.environ.get("SALON_NIGHTS", "5"))

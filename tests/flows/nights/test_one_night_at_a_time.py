@@ -19,7 +19,7 @@ from tasks.ledger.process_identity import Process, this_process
 from tasks.ledger.statements import now_us
 from tasks.ledger.tables import OWNERS
 from tasks.stopping import STOP
-from tests.support.postgres import running_postgres, why_not
+from tests.support.servers.postgres import running_postgres, why_not
 
 NIGHT = "nightly x"
 

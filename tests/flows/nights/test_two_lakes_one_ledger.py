@@ -14,8 +14,8 @@ from flows.run.context import open_run
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tests.flows.flow_support import Said, findings
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 MAX_USD = "0.03"  # of some 24 replies 0.046; the worst case of a request is some four replies
 TONIGHT = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%d}"

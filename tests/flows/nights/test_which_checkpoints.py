@@ -10,7 +10,7 @@ from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints, has_n
 from flows.run.context import open_run
 from schemas.errors import InputError
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import MODEL, write_benchmark
+from tests.support.night_world import MODEL, write_benchmark
 
 OLD, NEW, BARE = Checkpoint("m", "9", date(2026, 1, 5)), Checkpoint("m", "10", date(2026, 2, 1)), Checkpoint("n", "10")
 

@@ -29,7 +29,7 @@ from schemas.tables.table import Table
 from tasks.publish.folders import Published
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.standings.placed_cells import placed
-from tests.support.prefect_server import RunningPrefect
+from tests.support.servers.prefect_server import RunningPrefect
 from tests.support.small_lake import filled_row
 
 pytestmark = pytest.mark.usefixtures("prefect_api")

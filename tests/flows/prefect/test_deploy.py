@@ -26,7 +26,7 @@ from flows.serving import local_postgres
 from flows.serving.deploying import DeployOptions, deploy
 from schemas.errors import InputError, StoreError
 from tasks.publish.reading import current
-from tests.support.prefect_server import asked, told
+from tests.support.servers.prefect_server import asked, told
 
 pytestmark = pytest.mark.usefixtures("prefect_api", "no_deployment_stays")
 

@@ -11,7 +11,7 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.states import Scheduled
 
 from tests.flows.flow_support import Said
-from tests.support.prefect_server import asked, told
+from tests.support.servers.prefect_server import asked, told
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
 

@@ -18,9 +18,9 @@ from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from flows.observability.artifacts import ProgressArtifact, _pause_s, show_in_prefect
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
-from tests.flows.nights.night_world import World, write_benchmark
 from tests.flows.prefect.failing_prefect import FailingPrefect, failing_prefect
-from tests.support.prefect_server import RunningPrefect, shown_by, tell_what_is_left
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.prefect_server import RunningPrefect, shown_by, tell_what_is_left
 
 ENDS = r'set_state .*"type":\s*"(COMPLETED|FAILED|CRASHED)"'
 LOGS_AND_EVENTS = r"/api/(logs|events)"

@@ -27,7 +27,7 @@ from flows.prefect_flows import nightly
 from schemas.errors import InputError
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 from tests.support.painting import paint, scenes
 
 pytestmark = pytest.mark.usefixtures("prefect_api")

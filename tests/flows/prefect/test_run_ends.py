@@ -15,8 +15,8 @@ from flows.nights.record import notes
 from flows.prefect_flows import flow_of, nightly
 from flows.run_ends import end_of
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = [pytest.mark.usefixtures("prefect_api"), pytest.mark.slow]
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))

@@ -21,8 +21,8 @@ from flows.observability import alerting
 from flows.observability.alerting import Alert, judge_changed, missed, night_failed, no_fresh_checkpoint
 from flows.observability.events import send
 from tasks.judge.model_pin import ModelChange
-from tests.support.postgres import running_postgres, why_not
-from tests.support.prefect_server import RunningPrefect, running_prefect, shown_by, tell_what_is_left
+from tests.support.servers.postgres import running_postgres, why_not
+from tests.support.servers.prefect_server import RunningPrefect, running_prefect, shown_by, tell_what_is_left
 
 NIGHT = date(2026, 11, 5)
 LIMIT_S = 180.0  # of a server on a busy machine; seconds where it is idle

@@ -12,8 +12,8 @@ import pytest
 from schemas.tables.stored import SAMPLES
 from tasks.lake.reading import open_lake
 from tasks.publish.reading import current, load_cells
-from tests.flows.nights.night_world import N_SAMPLES, World, n_billed, write_benchmark
-from tests.flows.runs.dask_cluster import ROOT, running_cluster
+from tests.support.night_world import N_SAMPLES, World, n_billed, write_benchmark
+from tests.support.servers.dask_cluster import ROOT, running_cluster
 
 N_WORKERS, PART = 2, 6
 LIMIT_S = 300.0

@@ -18,8 +18,8 @@ from benchmarks import runner_world
 from benchmarks.throughput.measuring import said_by
 from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
-from tests.flows.runs.dask_cluster import running_cluster
 from tests.support.processes import hearing_hangups
+from tests.support.servers.dask_cluster import running_cluster
 
 N, PART, N_WORKERS = 120, 30, 2
 N_A_KILL_CUTS_OFF = 36  # 64 in flight is the default; a process of two has 32, and an eighth more are prepared

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from tests.support.provider import Play, Provider, completion
+from tests.support.servers.provider import Play, Provider, completion
 
 SAYS = re.compile(
     r"(open|ingest|plan|judge|snapshot|read|check|aggregate|publish|salon): \S|[0-9a-f]{12} did not become current: "

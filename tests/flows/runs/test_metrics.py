@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from tests.flows.flow_support import Said, runs_of
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
 
 Sent = list[ExportMetricsServiceRequest]
 

@@ -21,7 +21,7 @@ from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.snapshot import restore
 from tests.flows.flow_support import Said, cells_of, runs_of
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.painting import paint, scenes
 
 BENCHMARK = scenes("killed", "[limits]\nconcurrency = 8\nshard_size = 60\n", head='lake = "{lake}/"\n')

@@ -48,7 +48,7 @@ from tasks.publish.identity import benchmark_digest
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said, cells_of, runs_of
 from tests.support.painting import paint, scenes
-from tests.support.postgres import running_postgres, why_not
+from tests.support.servers.postgres import running_postgres, why_not
 
 BENCHMARK = scenes("anywhere", "[limits]\nshard_size = 60\nconcurrency = 8\n")
 ROOT = Path(__file__).parents[3]

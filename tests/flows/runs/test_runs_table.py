@@ -8,8 +8,8 @@ import pytest
 from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import runs
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 REPLY = Play(body=completion("Reasoning: plain.\nScore: 3"))
 USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it

@@ -13,9 +13,9 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import OWNERS
 from tasks.publish.machine_tables import runs
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.postgres import PostgresServer
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.postgres import PostgresServer
+from tests.support.servers.provider import Play, Provider, completion
 
 USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it
 

@@ -25,7 +25,7 @@ from tasks.stopping import STOP
 from tasks.validate.expectations import all_checks
 from tasks.validate.frames import Batch
 from tasks.validate.great_expectations import evaluate
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 ROOT = Path(__file__).parents[3]
 NIGHT = date(2026, 3, 4)

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Engine
 
 from demo.running import running_judge
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from flows.observability.terminal import Console
 from flows.observability.waiting import Waiting
 from schemas.statuses.rows import ReplyStatus as S
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 LIMITED = Play(429, b'{"error": {"message": "Rate limit reached, sk-canary-71fe99"}}')
 REFUSED = "no connection: [Errno 111] Connect call failed ('127.100.200.255', 65535)"

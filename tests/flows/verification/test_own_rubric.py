@@ -1,6 +1,6 @@
 """A publication judged by a rubric of one's own is verified and exported with its folder named; without, how to name it is said.
 
-What verifying finds is tests/flows/commands/test_verify.py, what stands in a bundle test_bundle.py.
+What verifying finds is tests/flows/commands/exchange/test_verify.py, what stands in a bundle test_bundle.py.
 """
 
 import shutil

@@ -21,8 +21,8 @@ from tasks.lake.pictures import SIZE_COLUMNS
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tests.support.asking import ask_shard
-from tests.support.planning import plan_part
-from tests.support.provider import Play, Provider, completion
+from tests.support.contexts import plan_part
+from tests.support.servers.provider import Play, Provider, completion
 
 ESTIMATE = Estimate(900, 3000, 900, 3000, 20, 300, 0.002, 0.0108)
 BYTES = 1_400_000

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from schemas.benchmark.judges import Judge
-from tests.support.provider import Play
+from tests.support.servers.provider import Play
 
 MODEL = "judge-2026-01-01"
 USAGE = {"input": 900, "cached": 100, "output": 12, "thought": 30}

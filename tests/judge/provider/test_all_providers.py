@@ -23,7 +23,7 @@ from tasks.judge.budget.cost import Costs, stated_output_bound
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, RequestPicture, SaidLimit
 from tests.judge.provider.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
-from tests.support.provider import Play
+from tests.support.servers.provider import Play
 
 ROOT = Path(__file__).parents[3]
 KEY = "key-very-secret-1234567890"

@@ -13,7 +13,7 @@ from flows.run.pipeline import run_pipeline
 from schemas.errors import InputError
 from tasks.lake.markers import FOOTER, WITHOUT_PICTURES
 from tasks.publish.machine_tables import runs
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 
 pytestmark = pytest.mark.slow
 

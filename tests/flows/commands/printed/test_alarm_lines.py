@@ -16,8 +16,8 @@ from tasks.publish.living_tables import write_living_table
 from tasks.publish.publication import Draft, publish
 from tests.flows.commands.printed.test_table_command import DAY, cell, tables_of
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import MODEL, World, write_benchmark
 from tests.publish.report.night_rows import drift_row
+from tests.support.night_world import MODEL, World, write_benchmark
 
 ALARM = {
     "run_date": DAY, "checkpoint": "step-1", "dimension": "score", "is_alarm": True, "verdict": "judge",

@@ -12,8 +12,8 @@ from flows.observability.terminal import result_console
 from schemas.benchmark.judges import Judge
 from tasks.judge.outcome import Outcome
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 ONE, OTHER = Judge(model="[b]one[/b]", parameters={"max_tokens": 60}), Judge(model="other")
 RECORDED = Judge(model="[b]one[/b]", recorded=True)

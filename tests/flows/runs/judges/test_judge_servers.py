@@ -19,7 +19,7 @@ from schemas.errors import BenchmarkFileError, InputError
 from tasks.judge.local_identity import weights_digest
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import World, write_benchmark
+from tests.support.night_world import World, write_benchmark
 from tests.support.processes import mentioning
 
 RUN = ("--run-date", "2026-03-04")

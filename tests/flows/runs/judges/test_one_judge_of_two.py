@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said, cells_of
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 REPLY = Play(body=completion("Reasoning: plain.\nScore: 3"))
 REFUSED = Play(status=401, body=b'{"error": {"message": "no such key"}}')

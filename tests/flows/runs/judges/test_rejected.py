@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import completion
 
 SAYS = "At most 0 image(s) <img src=x onerror=alert(1)> \x1b[31mred"
 SHOWN = "At most 0 image(s) <img src=x onerror=alert(1)>"

@@ -10,8 +10,8 @@ import pytest
 
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import completion
 
 RUN = ("--run-date", "2026-03-04")
 SAID = "Reasoning: plain.\nScore: 4"

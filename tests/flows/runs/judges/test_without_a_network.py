@@ -26,7 +26,7 @@ from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
 
 RUN = ("--run-date", "2026-03-04")
 NOBODY = "https://judge.invalid/v1"

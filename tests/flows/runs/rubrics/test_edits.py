@@ -17,7 +17,7 @@ from schemas.tables.stored import JUDGEMENTS, PICTURES, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
 from tests.flows.runs.rubrics.own_rubric import own_rubric
-from tests.support.provider import Play, Provider, completion
+from tests.support.servers.provider import Play, Provider, completion
 
 RUBRIC = """\
 id = "edits"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import MODEL, World, write_benchmark
-from tests.support.provider import Provider
+from tests.support.night_world import MODEL, World, write_benchmark
+from tests.support.servers.provider import Provider
 
 FIRST, HARDER_FROM = 3, 5  # checkpoints of these numbers have the same prompts
 TOLD = (

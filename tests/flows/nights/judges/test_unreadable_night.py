@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 CUT = Play(body=completion("Reasoning: it is", finish_reason="length"))
 UNSEEN = Play(body=completion("I cannot see any image. Please attach the picture."))

@@ -13,7 +13,7 @@ from flows.run.context import open_run
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import mutex
 from tests.flows.flow_support import Said, findings
-from tests.flows.nights.night_world import write_benchmark
+from tests.support.night_world import write_benchmark
 
 
 @pytest.mark.parametrize(

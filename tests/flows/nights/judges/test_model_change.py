@@ -10,8 +10,8 @@ import pytest
 
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said
-from tests.flows.nights.night_world import MODEL, N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 
 def _answers_as(provider: Provider, model: str) -> None:

@@ -11,8 +11,8 @@ from flows.nights import finishing
 from flows.nights.record import notes
 from flows.observability.alerting import NIGHT_FAILED
 from schemas.errors import ProviderDownError
-from tests.flows.nights.night_world import N_SAMPLES, World, write_benchmark
-from tests.support.provider import Play, Provider, completion
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = pytest.mark.filterwarnings("error")
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))

@@ -13,7 +13,7 @@ from schemas.benchmark.file import load_benchmark
 from schemas.statuses.rows import SampleStatus
 from tests.support.ingesting import ingest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text(encoding="utf-8")
 SNIPPETS = {re.search(r'name = "(\w+)"', text)[1]: text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)}
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from tests.flows.flow_support import Said
-from tests.flows.runs.votes_by_hand import Pair, World, accuracy, davidson, drawn, kappa, leave_one_out, most, row_of
+from tests.flows.runs.rubrics.votes_by_hand import Pair, World, accuracy, davidson, drawn, kappa, leave_one_out, most, row_of
 from tests.support.painting import paint
 
 FILE = """\

@@ -20,7 +20,7 @@ from flows.doctor.stores import first_replies
 from schemas.tables.stored import REPLIES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, findings
-from tests.flows.nights.night_world import World, n_billed, write_benchmark
+from tests.support.night_world import World, n_billed, write_benchmark
 
 ROOT = Path(__file__).parents[3]
 Salon = Callable[..., Said]
