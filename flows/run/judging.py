@@ -147,7 +147,7 @@ def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> 
     asked = JudgeByBatch(
         tuple(parts),
         run.benchmark.limits,
-        on_reply=lambda _: reporter.advance("judge"),
+        on_reply=lambda reply: reporter.advance("judge", int(reply.ask_index == 0)),
         on_progress=lambda said: reporter.describe("judge", said),
         is_asking=is_asking,
     )
@@ -200,10 +200,10 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
 
 
 def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
-    def on_reply(reply: JudgeReply) -> None:
+    def on_reply(reply: JudgeReply) -> None:  # a second ask's is to a request that was counted with its first
         heard.hear(reply)
         run.reporter.hear_reply(reply)
-        run.reporter.advance("judge")
+        run.reporter.advance("judge", int(reply.ask_index == 0))
         waiting.replied()
 
     return on_reply

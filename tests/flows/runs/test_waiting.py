@@ -11,7 +11,7 @@ from flows.observability.terminal import Console
 from flows.observability.waiting import Waiting
 from schemas.statuses.rows import ReplyStatus as S
 from tests.flows.flow_support import Said
-from tests.support.night_world import World, write_benchmark
+from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
 
 LIMITED = Play(429, b'{"error": {"message": "Rate limit reached, sk-canary-71fe99"}}')
@@ -130,3 +130,19 @@ def test_a_run_that_is_kept_off_by_its_rate_limits_says_so(
     told = " ".join(said.err.split())
     assert 'judge: waiting: the provider answers rate_limited ("HTTP 429: Rate limit reached, [removed]") ×' in told
     assert "judge: 24 done" in told
+
+
+def test_a_request_asked_twice_is_one_of_those_done(salon: Callable[..., Said], tmp_path: Path, provider: Provider) -> None:
+    World(tmp_path).make(1)
+    seen = set[str]()
+
+    def answers(text: str) -> str:
+        is_first = text not in seen
+        seen.add(text)
+        return "Hmm." if is_first else "Score: 4"
+
+    provider.answers = answers
+    said = salon("run", write_benchmark(tmp_path, provider.url), "--run-date", "2026-11-02")
+    assert said.code == 0, said.err
+    assert f"judge: {N_SAMPLES} done" in said.err
+    assert provider.n == N_SAMPLES + len(seen)
