@@ -14,6 +14,8 @@ from flows.run import stages
 from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
 from flows.run.found import Found, found_in
+from flows.run.judging import asked_parts
+from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
 from rubrics.model import Rubric
 from schemas.benchmark.exam import EXAM, OCCASION
@@ -24,7 +26,7 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
-from tasks.judge.batch.export import Exported
+from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import check_exportable
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
@@ -154,14 +156,16 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
 
 
 def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:
-    """Read the sources, plan, and write what is left to ask into `folder`, as files of batch lines. Raises InputError first."""
+    """Read the sources, plan, and write what may be asked now into `folder`, as files of batch lines. Raises InputError first."""
     run = RunContext.of(open_run(file), reporter=reporter)
     check_exportable(run.benchmark.judges)
     refuse_full("--batch-files", folder)
-    with lake_in_use(run):
+    with lake_in_use(run), opened(run.ledger_url) as ledger:
         run = run.having(dataset_id=stages.ingest(run, is_examined=True).dataset_id)
         planned = stages.plan(run)
-        return stages.export(run.having(plan_id=planned.plan_id), planned, folder, max_bytes, pictures_at)
+        run = run.having(plan_id=planned.plan_id)
+        restore(run.lake, ledger)
+        return export_requests(run, ledger, due_now(run, asked_parts(run, planned.parts)), folder, max_bytes, pictures_at)
 
 
 def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, anchor_set: str | None = None) -> Preview:

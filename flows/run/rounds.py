@@ -1,6 +1,6 @@
 """What is asked in rounds, pairs or looks: after each it is seen what is decided, and that is left. Asking is judging.py's."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Protocol
@@ -20,7 +20,7 @@ from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.preferences.verdicts import verdicts
 from tasks.judge.outcome import Outcome
 from tasks.ledger.open_ledgers import opened
-from tasks.ledger.snapshot import replies_to
+from tasks.ledger.snapshot import parts_to_ask, replies_to
 from tasks.plan.pairs import named
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
@@ -55,16 +55,11 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     in_rounds = dict(_by_judge(parts))
     examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
     total = judge_some([part for part in parts if part.round is None and part not in examined]) + recorded(run, parts)
-    n_family = _n_family_of_pairs(run, in_rounds)
+    watching = _watching(run, in_rounds)
     for (rubric_id, judge_model), mine in in_rounds.items():
         if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:
             continue
-        watched: _Watched
-        if run.rubrics[rubric_id].is_of_pairs:
-            watched = _WatchedPairs(run, rubric_id, mine, n_family[rubric_id, judge_model])
-        else:
-            watched = WatchedScores(run, rubric_id, mine)
-        rounds = [list(of_round) for _, of_round in groupby(mine, key=lambda part: part.round)]
+        watched, rounds = watching(rubric_id, judge_model), _rounds(mine)
         for number, of_round in enumerate(rounds, 1):
             asked = watched.wanted(of_round)
             if not asked or total.is_spent or total.is_stopped:
@@ -77,6 +72,47 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     if examined and not (total.is_spent or total.is_stopped):
         total += judge_some(examined)
     return total
+
+
+def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
+    """The parts whose requests may be asked before any reply comes: of those in rounds the first round that lacks some.
+
+    For who asks by files: what is decided by the replies that are there is left, as judge_all() leaves it.
+    """
+    due = [part for part in parts if part.round is None]
+    in_rounds = dict(_by_judge(parts))
+    watching = _watching(run, in_rounds)
+    for (rubric_id, judge_model), mine in in_rounds.items():
+        watched, rounds = watching(rubric_id, judge_model), _rounds(mine)
+        for number, of_round in enumerate(rounds, 1):
+            asked = watched.wanted(of_round)
+            if not asked:
+                break
+            with opened(run.ledger_url) as ledger:
+                lacking = parts_to_ask(run, asked, ledger)
+            if lacking:
+                due += lacking
+                later = "; once its replies are imported, the same command writes the next" if number < len(rounds) else ""
+                run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}{later}")
+                break
+            watched.look(asked)
+    return due
+
+
+def _watching(run: RunContext, in_rounds: Mapping[tuple[str, str], Sequence[PlannedPart]]) -> Callable[[str, str], _Watched]:
+    n_family = _n_family_of_pairs(run, in_rounds)
+
+    def watched(rubric_id: str, judge_model: str) -> _Watched:
+        mine = in_rounds[rubric_id, judge_model]
+        if run.rubrics[rubric_id].is_of_pairs:
+            return _WatchedPairs(run, rubric_id, mine, n_family[rubric_id, judge_model])
+        return WatchedScores(run, rubric_id, mine)
+
+    return watched
+
+
+def _rounds(parts: Sequence[PlannedPart]) -> list[list[PlannedPart]]:
+    return [list(of_round) for _, of_round in groupby(parts, key=lambda part: part.round)]
 
 
 def _n_family_of_pairs(run: RunContext, in_rounds: Mapping[tuple[str, str], Sequence[PlannedPart]]) -> dict[tuple[str, str], int]:

@@ -15,7 +15,6 @@ from tasks.ingest.parts import ShardResult, copy_part, discard
 from tasks.ingest.readers.columns import columns_there
 from tasks.ingest.samples import IngestResult, find_dataset, find_shards, finish
 from tasks.ingest.twins.dataset import add_twins, exam_key
-from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.batch.import_results import import_results
 from tasks.judge.outcome import Outcome
@@ -105,13 +104,6 @@ def import_batch_results(run: RunContext, planned: Plan, results: BatchResults) 
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)  # what the lake holds is no news
         return import_results(run, ledger, asked_parts(run, planned.parts), results)
-
-
-def export(run: RunContext, planned: Plan, folder: Path, max_bytes: int, pictures_at: str | None) -> Exported:
-    """What is left to ask into files of batch lines. Nothing is claimed, and nothing sent."""
-    with opened(run.ledger_url) as ledger:
-        restore(run.lake, ledger)
-        return export_requests(run, ledger, asked_parts(run, planned.parts), folder, max_bytes, pictures_at)
 
 
 def take_snapshot(run: RunContext, planned: Plan) -> str:

@@ -1,8 +1,8 @@
 """Scores asked look by look: a checkpoint is left once its comparisons are decided, and what is left is not missing."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copyfile
 
 import polars as pl
 import pytest
@@ -11,6 +11,7 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
+from tests.flows.runs.judges.test_without_a_network import answered, lines_of, write
 from tests.support.painting import paint
 
 FILE = """\
@@ -80,6 +81,22 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
 
 
+def test_by_files_it_is_asked_look_by_look(world: Callable[..., Path], salon: Callable[..., Said], judge_url: str) -> None:
+    folder = world()
+    n_lines: list[int] = []
+    while "next" in (said := salon("export", "b.toml", "--batch-files", "asked")).out:
+        assert f"round {len(n_lines) + 1} of 4" in said.err
+        lines = lines_of(folder / "asked")
+        results = write(folder / "out" / "r.jsonl", [answered(judge_url, line) for line in lines])
+        imported = salon("import", "b.toml", "--batch-results", results, "--run-date", f"2026-01-0{1 + len(n_lines)}")
+        assert imported.code in (0, 1), imported.err
+        shutil.rmtree(folder / "asked")
+        n_lines.append(len(lines))
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
+    assert cells.select("checkpoint", "look", "n_looks").rows() == [("step-1000", 4, 4), ("step-2000", 4, 4), ("step-3000", 3, 4)]
+    assert (len(n_lines), sum(n_lines)) == (4, int(cells["n_judgements"].sum())), "as online"
+
+
 def test_an_exam_takes_no_money_from_looks(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
     folder = world(STOPPING + "\n[exam]\nshare = 0.1")
     assert "is reached" in salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.1").err
@@ -102,7 +119,7 @@ def test_what_an_open_checkpoint_asks_is_asked_where_it_stands_in_a_part_of_one_
     folder = world(baseline="step-3000")
     scenes = folder / "scenes" / "demo-painter"
     for picture in sorted(scenes.glob("step-1000/**/*.png"))[::8]:
-        copyfile(picture, scenes / "step-2000" / picture.relative_to(scenes / "step-1000"))
+        shutil.copyfile(picture, scenes / "step-2000" / picture.relative_to(scenes / "step-1000"))
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
     cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
