@@ -211,9 +211,10 @@ def test_an_unknown_name_is_refused(recorded: Import) -> None:
 
 def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
     recorded.benchmark["judges"] = [{"model": "scripted", "recorded": True}, {"model": "other", "recorded": True}]
-    with pytest.raises(InputError, match="judge_model"):
+    with pytest.raises(SourceError, match=r"does not say whose reply it is, .* lacks judge_model"):
         recorded([ROW | {"item_id": "b"}])
     assert recorded([ROW | {"item_id": "b", "who": "scripted"}], columns={"judge_model": "who"}).n_stored == 1
+    assert recorded([ROW | {"item_id": "c", "judge_model": "scripted"}, ROW | {"item_id": "a"}]).n_stored == 1
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def defaults_of(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> dict[str
     programs = {rubric.program for rubric in rubrics.values() if rubric.program}
     recorded = [judge.id for judge in benchmark.judges if judge.recorded and judge.id not in programs]
     defaults = {"judge_model": recorded[0]} if len(recorded) == 1 else {}
-    if not defaults and "judge_model" not in benchmark.recorded.columns and (recorded or not programs):
+    if not recorded and not programs and "judge_model" not in benchmark.recorded.columns:
         raise InputError(
-            f"the benchmark has {len(recorded)} judges with recorded = true; a row must say whose reply it is: "
+            "the benchmark has no judge with recorded = true; a row must say whose reply it is: "
             'mark the one judge recorded = true, or map judge_model = "…" under [recorded] columns'
         )
     asked = [one.id for one in benchmark.rubrics if not (one.id in rubrics and rubrics[one.id].program)]
@@ -83,6 +83,8 @@ def replies_in(
         raise CannotRebuildError(f"holds none of the numbers of {numbers}; {_MAP}; the row has {', '.join(map(str, raw))}"[:600])
     if not measured:
         whole = {**defaults, **row}
+        if "judge_model" not in whole and sum(judge.recorded for judge in benchmark.judges) > 1:
+            raise CannotRebuildError("does not say whose reply it is, of several recorded judges: it lacks judge_model")
         yield whole, reply_text(whole, raw, benchmark.recorded)
 
 
