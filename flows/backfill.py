@@ -15,7 +15,6 @@ from pydantic import Field
 from flows.executors.base import ShardCall, stage_task
 from flows.executors.choose import opened_executor
 from flows.executors.local import asking_executor
-from flows.nights.checkpoints import in_sources
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import RunSummary, current, say_stopping
@@ -33,10 +32,9 @@ from flows.partitions.table import (
     BACKFILL,
     PartitionState,
     find_partitions,
-    has_present_samples,
-    whole_checkpoints,
     write_partitions,
 )
+from flows.partitions.whole import is_published, whole_and_there
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
 from flows.run.judging import judge
@@ -49,13 +47,10 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.waiters import giving_way
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
-from tasks.publish.identity import benchmark_digest
-from tasks.publish.reading import load_cells, publications
 from tasks.stopping import check_not_stopped, heeding_sigterm
 
 AT_ONCE, MOST_AT_ONCE = 4, 64
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
-N_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,26 +152,15 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
         run.reporter.tell("backfill")
     run.reporter.finish("backfill")
     total = sum((done.outcome for done in found), Outcome())
-    names = _whole_and_there(run)
+    names = whole_and_there(run)
     is_new = any(done.name in names for done in found)
-    if not names or (not is_new and _is_published(run, names)):
+    if not names or (not is_new and is_published(run, names)):
         return BackfillSummary(tuple(found), None)
     counted = {done.name for done in found if done.outcome.n_requests}
     others = [one for one in planned.checkpoints if one.name not in counted]
     n_others = sum(one.n_requests for one in others)
     known = Outcome(n_requests=n_others, n_cached=n_others - sum(one.n_to_ask for one in others))
     return BackfillSummary(tuple(found), run_pipeline(run, names, asked_before=known + total))
-
-
-def _whole_and_there(run: RunContext) -> list[str]:
-    """The checkpoints that are done and whose pictures a source holds; the others are told of."""
-    there = in_sources(run)
-    whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
-    gone = [name for name, is_there in whole.items() if not is_there]
-    if gone:
-        named = f"{', '.join(gone[:N_NAMED])}{', …' if len(gone) > N_NAMED else ''}"
-        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named}")
-    return [name for name, is_there in whole.items() if is_there]
 
 
 def check_failures(summary: BackfillSummary) -> None:
@@ -227,19 +211,3 @@ def _with_attempts_for_all(run: RunContext, n_to_ask: int) -> RunContext:
     limits = run.benchmark.limits
     most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
     return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))
-
-
-def _is_published(run: StageContext, names: Sequence[str]) -> bool:
-    """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples."""
-    digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
-    for publication in (one for one in publications(run.lake.root) if one.benchmark == run.benchmark.name):
-        said = publication.provenance()
-        if said.get("benchmark_digest") != benchmark_digest(run.benchmark):
-            continue
-        if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} != digests:
-            continue
-        cells = load_cells(publication).select("model", "checkpoint").unique()
-        is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
-        if is_of_all and has_present_samples(run, names, str(said["identities"]["dataset_id"])):
-            return True
-    return False

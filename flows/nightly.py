@@ -30,7 +30,8 @@ from flows.observability.progress import RunSummary, current, say_stopping
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
 from flows.partitions.grid import note_run, write_grid
-from flows.partitions.table import asked_alone, whole_checkpoints
+from flows.partitions.table import asked_alone
+from flows.partitions.whole import whole_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext

@@ -162,31 +162,6 @@ def asked_alone(run: StageContext) -> list[tuple[str, str]]:
     return [(rubric_id, judge.id) for rubric_id in alone for judge in run.judges_for(rubric_id) if not judge.recorded]
 
 
-def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
-    """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
-    done = read_partitions(run).filter(state=PartitionState.DONE.value)
-    asked = asked_alone(run)
-    found: list[tuple[str, str]] = []
-    for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
-        sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}
-        due = {(rubric_id, judge) for rubric_id, judge in asked if sources & set(run.sources_for(rubric_id))}
-        if due <= set(rows.select("rubric_id", "judge_model").iter_rows()):
-            found.append((str(model), str(checkpoint)))
-    return found
-
-
-def has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
-    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
-    is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
-    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
-    datasets = [dataset_id, *done["dataset_id"].unique()]
-    if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
-        return False
-    published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)
-    both = [rows.filter(is_named).sort(of) for rows in (published, pl.concat(asked).unique())]
-    return both[0].equals(both[1])
-
-
 def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})

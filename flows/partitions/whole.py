@@ -1,0 +1,72 @@
+"""Which checkpoints are whole, and whether a publication that stands holds them: what a backfill publishes, and when."""
+
+import json
+from collections.abc import Sequence
+
+import polars as pl
+
+from flows.nights.checkpoints import in_sources
+from flows.nights.drift import standing_publications
+from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, read_partitions
+from flows.run.context import RunContext
+from schemas.tables.stored import SAMPLES
+from tasks.context import StageContext
+from tasks.publish.identity import benchmark_digest
+from tasks.publish.reading import load_cells
+
+N_NAMED = 10
+
+
+def whole_and_there(run: RunContext) -> list[str]:
+    """The checkpoints that are done and whose pictures a source holds; the others are told of."""
+    there = in_sources(run)
+    whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
+    gone = [name for name, is_there in whole.items() if not is_there]
+    if gone:
+        named = f"{', '.join(gone[:N_NAMED])}{', …' if len(gone) > N_NAMED else ''}"
+        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named}")
+    return [name for name, is_there in whole.items() if is_there]
+
+
+def is_published(run: StageContext, names: Sequence[str]) -> bool:
+    """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples.
+
+    One that was taken back publishes nothing.
+    """
+    digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
+    for publication in standing_publications(run.lake.root, run.benchmark.name):
+        said = publication.provenance()
+        if said.get("benchmark_digest") != benchmark_digest(run.benchmark):
+            continue
+        if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} != digests:
+            continue
+        cells = load_cells(publication).select("model", "checkpoint").unique()
+        is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
+        if is_of_all and _has_present_samples(run, names, str(said["identities"]["dataset_id"])):
+            return True
+    return False
+
+
+def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
+    """(model, checkpoint) of those that are done under every rubric for their sources, by every judge that is asked."""
+    done = read_partitions(run).filter(state=PartitionState.DONE.value)
+    asked = asked_alone(run)
+    found: list[tuple[str, str]] = []
+    for (model, checkpoint), rows in done.group_by(OF_CHECKPOINT, maintain_order=True):
+        sources = {name for listed in rows["sources_json"] for name in json.loads(listed)}
+        due = {(rubric_id, judge) for rubric_id, judge in asked if sources & set(run.sources_for(rubric_id))}
+        if due <= set(rows.select("rubric_id", "judge_model").iter_rows()):
+            found.append((str(model), str(checkpoint)))
+    return found
+
+
+def _has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
+    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
+    is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
+    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
+    datasets = [dataset_id, *done["dataset_id"].unique()]
+    if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
+        return False
+    published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)
+    both = [rows.filter(is_named).sort(of) for rows in (published, pl.concat(asked).unique())]
+    return both[0].equals(both[1])
