@@ -19,6 +19,7 @@ from flows.commands.printed.ruling import Told
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.nights.judge_between import Compared, error_of
 from flows.observability.terminal import name_of, one_line, result_console
+from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
 from schemas.metrics import TOTALS
 from schemas.statuses.cells import HealthMeasure
@@ -98,7 +99,8 @@ def gate(
     judges = _judges(standings, judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
     pairs = _pairs(contestants(standings), baseline, candidate or [])
-    ruled = rulings(comparisons, standings.filter(pl.col("judge_model").is_in(judges)), pairs, alpha)
+    looked_at = standings.filter(pl.col("judge_model").is_in(judges))
+    ruled = rulings(comparisons, looked_at, pairs, alpha, is_worst_case=_is_worst_case(found))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left)
@@ -128,6 +130,12 @@ def _read(found: Publication, name: str) -> pl.DataFrame:
     if name not in found.files:
         raise InputError(f"publication {found.publication_id[:16]} has no {name}; publish it again (salon run) with this release")
     return pl.read_parquet(checked_file(found, name))
+
+
+def _is_worst_case(found: Publication) -> bool:
+    """Whether its verdicts ask what failures could turn (`statistics.failures`)."""
+    statistics = (found.provenance().get("settings") or {}).get("statistics") or {}
+    return bool(statistics.get("failures", Statistics().failures) == "worst_case")
 
 
 def _n_again(found: Publication) -> int:

@@ -14,10 +14,10 @@ import polars as pl
 import scipy  # its parts are imported where they are first used
 
 from schemas.metrics import natural_key
-from schemas.statuses.cells import CellReason, ComparisonReason, ComparisonTest, Correction
+from schemas.statuses.cells import CellReason, ComparisonReason, ComparisonTest, ComparisonVerdict, Correction
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
-from tasks.aggregate.comparisons.families import adjust
+from tasks.aggregate.comparisons.families import adjust, could_be_turned
 from tasks.aggregate.comparisons.sign_flip import N_EXACT, least_p
 from tasks.aggregate.intervals import t_quantile
 
@@ -29,6 +29,10 @@ ABSENT = "absent"
 """One of the two has no judgement in a ranking that the other stands in."""
 TOO_FEW = "too_few_prompts_for_alpha"
 """No difference of so few prompts, however large, has a p under the gate's level."""
+TURNED = "failures_could_turn_it"
+"""It is lower, as a drop would be; had what failed the scores that are kindest to it, it would not be."""
+RISE_TURNED = "failures_could_turn_the_rise"
+"""The same of one that is higher: no improvement is claimed, and no drop was found."""
 _TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")
@@ -40,7 +44,7 @@ class Outcome(StrEnum):
     REGRESSION = "regression"
     IMPROVED = "improved"
     NO_REGRESSION = "no_regression"  # none was found: how small a one would have been is beside it
-    UNKNOWN = "unknown"  # they could not be compared, or failures may hide what changed
+    UNKNOWN = "unknown"  # they could not be compared, or failures may hide what changed, or be all that did
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +78,21 @@ def contestants(standings: pl.DataFrame) -> list[Contestant]:
 
 
 def rulings(
-    comparisons: pl.DataFrame, standings: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]], alpha: float = ALPHA
+    comparisons: pl.DataFrame,
+    standings: pl.DataFrame,
+    pairs: Sequence[tuple[Contestant, Contestant]],
+    alpha: float = ALPHA,
+    *,
+    is_worst_case: bool = True,
 ) -> list[Ruling]:
     """Each pair (candidate, reference) in each headline ranking, p corrected by Bonferroni over those that could be compared.
 
-    `comparisons` and `standings` as published. Prompts that both have in no category at all are no comparison, nor is a dimension
+    `comparisons` and `standings` as published, where `is_worst_case` says that their verdicts ask what failures could turn: no
+    claim is made here that they could. Prompts that both have in no category at all are no comparison, nor is a dimension
     that applies to nothing of either.
     """
     cells: list[_Cell] = standings.filter("is_headline").select(_CELL).unique(maintain_order=True).rows()
-    rows = _by_pair(comparisons)
+    rows = _by_pair(comparisons, is_worst_case=is_worst_case)
     applies_to_none = (pl.col("reason") == CellReason.NOT_APPLICABLE.value) & (pl.col("n_judgements") == 0)
     aside = set(standings.filter(applies_to_none).select(*_CELL, "model", "checkpoint").rows())
     judged = [(cell, pair) for cell in cells for pair in pairs if not all((*cell, *one) in aside for one in pair)]
@@ -99,11 +109,12 @@ def rulings(
     ]  # fmt: skip
 
 
-def _by_pair(comparisons: pl.DataFrame) -> dict[tuple[object, ...], dict[str, Any]]:
-    """The rows by cell, candidate and reference, each in both directions."""
+def _by_pair(comparisons: pl.DataFrame, *, is_worst_case: bool) -> dict[tuple[object, ...], dict[str, Any]]:
+    """The rows by cell, candidate and reference, each in both directions, and in each whether `failures_could_turn` it."""
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in comparisons.select(COMPARISONS.columns).iter_rows(named=True):
         cell = tuple(row[name] for name in _CELL)
+        row["failures_could_turn"] = _failures_could_turn(row, is_worst_case=is_worst_case)
         a, b = (row["model_a"], row["checkpoint_a"]), (row["model_b"], row["checkpoint_b"])
         found.setdefault((*cell, a, b), row)
         found.setdefault((*cell, b, a), _turned(row))
@@ -114,6 +125,14 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """The same comparison seen from b."""
     delta = None if row["delta"] is None else 0.0 - row["delta"]  # no -0
     return {**row, "delta": delta, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
+
+
+def _failures_could_turn(row: Mapping[str, Any], *, is_worst_case: bool) -> bool:
+    """By the published verdict; by the same rule where that is open, as at the gate's level it may not be."""
+    if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
+        return True
+    is_bounded = None not in (row["delta"], row["delta_bound_low"], row["delta_bound_high"])
+    return is_worst_case and is_bounded and could_be_turned(row)
 
 
 def _ruling(
@@ -138,6 +157,10 @@ def _ruling(
         outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
     if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
         outcome, reason = Outcome.UNKNOWN, "fails_more"
+    elif row["failures_could_turn"] and outcome is Outcome.REGRESSION:
+        outcome, reason = Outcome.UNKNOWN, TURNED
+    elif row["failures_could_turn"] and outcome is Outcome.IMPROVED:
+        outcome, reason = Outcome.NO_REGRESSION, RISE_TURNED
     return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts)
 
 

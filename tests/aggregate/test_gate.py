@@ -4,11 +4,24 @@ import polars as pl
 import pytest
 
 from schemas.statuses.cells import ComparisonReason
-from tasks.aggregate.gate import ABSENT, ALPHA, TOO_FEW, Outcome, contestants, prompts_needed, rulings, summary
+from tasks.aggregate.gate import (
+    ABSENT,
+    ALPHA,
+    RISE_TURNED,
+    TOO_FEW,
+    TURNED,
+    Outcome,
+    contestants,
+    prompts_needed,
+    rulings,
+    summary,
+)
 from tests.aggregate.scored_rows import drawn, scored
 from tests.aggregate.test_not_applicable import ASIDE
 
 NORTH = [("north", str(number)) for number in range(4)]
+SURE = (Outcome.REGRESSION, None)
+NO_CLAIM = ((Outcome.UNKNOWN, TURNED), (Outcome.NO_REGRESSION, RISE_TURNED))
 
 
 def ruled(tables, *pairs, **more):
@@ -106,6 +119,29 @@ def test_failures_may_hide_a_drop(make_rubric, all_tables):
     assert (failing.outcome, failing.reason) == (Outcome.UNKNOWN, "fails_more")
     (whole,) = ruled(tables, (NORTH[0], NORTH[1]))
     assert whole.outcome is Outcome.NO_REGRESSION
+
+
+@pytest.mark.parametrize(
+    ("n_failed", "step", "n_beside", "failures", "verdict", "outcomes"),
+    [
+        pytest.param(1, 1, 0, "worst_case", "lower", (SURE, (Outcome.IMPROVED, None)), id="one failure cannot turn it"),
+        pytest.param(9, 1, 0, "worst_case", TURNED, NO_CLAIM, id="nine can"),
+        pytest.param(9, 1, 0, "at_random", "lower", (SURE, (Outcome.IMPROVED, None)), id="nine, taken as random"),
+        pytest.param(9, 0.3, 5, "worst_case", "open", NO_CLAIM, id="open among the table's many, found among the gate's few"),
+    ],
+)
+def test_what_failures_could_turn_is_no_claim(make_rubric, all_tables, n_failed, step, n_beside, failures, verdict, outcomes):
+    """Lower wherever it has a score, and seen from either side: the worst case decides here as it does for the verdict."""
+    whole = scored("0", [8.0] * 30)
+    low = scored("1", [8 - step * (n % 3 - 0.5) if n >= n_failed else "empty" for n in range(30)])
+    beside = [row for number in range(n_beside) for row in scored(str(number + 2), [5 + n % 7 / 5 for n in range(30)])]
+    tables = all_tables(whole + low + beside, make_rubric({None: ("q",)}), failures=failures)
+    published = tables["comparisons"].filter(comparison="predecessor", checkpoint_a="1", category="__macro__")
+    assert published["verdict"].to_list() == [verdict]
+    for pair, outcome in zip(((NORTH[1], NORTH[0]), (NORTH[0], NORTH[1])), outcomes, strict=True):
+        (found,) = ruled(tables, pair, alpha=0.05, is_worst_case=failures == "worst_case")
+        assert (found.outcome, found.reason) == outcome
+        assert found.delta_high < 0 or found.delta_low > 0, "by what has a score alone it would be found"
 
 
 def test_contestants_are_in_the_order_of_their_numbers():

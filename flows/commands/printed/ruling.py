@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.commands.printed.judge_moves import sentence
 from flows.nights.judge_between import JudgeMove
-from tasks.aggregate.gate import TOO_FEW, Outcome, Ruling, prompts_needed, summary
+from tasks.aggregate.gate import RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import counted
 
@@ -60,6 +60,11 @@ class Told:
             + (
                 f" {n_needed} shared prompts are the fewest of which a difference can be ruled at that level."
                 if any(ruling.reason == TOO_FEW for ruling in self.ruled)
+                else ""
+            )
+            + (
+                " What failures could turn is no claim: `salon table` says how many scores are missing, and why."
+                if any(ruling.reason in (TURNED, RISE_TURNED) for ruling in self.ruled)
                 else ""
             )
             + (

@@ -148,10 +148,16 @@ def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
     delta = _number(row["delta"])
     if _number(row["p_adjusted"]) >= ALPHA or delta == 0:
         return ComparisonVerdict.OPEN
-    turned = _number(row["delta_bound_low"]) if delta > 0 else -_number(row["delta_bound_high"])
-    if statistics.failures == "worst_case" and turned <= 0:
+    if statistics.failures == "worst_case" and could_be_turned(row):
         return ComparisonVerdict.FAILURES_COULD_TURN_IT
     return ComparisonVerdict.HIGHER if delta > 0 else ComparisonVerdict.LOWER
+
+
+def could_be_turned(row: Mapping[str, object]) -> bool:
+    """Whether delta's sign is another, or none, where every failure is at the worse end of what it can have been for it."""
+    if _number(row["delta"]) > 0:
+        return _number(row["delta_bound_low"]) <= 0
+    return _number(row["delta_bound_high"]) >= 0
 
 
 def _name(row: Mapping[str, object], benchmark: str, statistics: Statistics) -> str:

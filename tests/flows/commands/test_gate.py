@@ -112,6 +112,34 @@ def test_the_ruling_is_the_exit_code(salon: Callable[..., Said], arguments: tupl
     assert (said.code, says in said.out + said.err) == (code, True), said
 
 
+@pytest.mark.parametrize(
+    ("failures", "verdict", "code", "outcome", "reason"),
+    [
+        ("worst_case", "failures_could_turn_it", 1, "unknown", "failures_could_turn_it"),
+        ("worst_case", "open", 1, "unknown", "failures_could_turn_it"),
+        ("at_random", "open", 1, "regression", None),
+    ],
+    ids=["by the verdict", "by the bounds", "failures are taken as random"],
+)
+def test_a_drop_that_failures_could_turn_is_none(
+    salon: Callable[..., Said], tmp_path: Path, failures: str, verdict: str, code: int, outcome: str, reason: str | None
+) -> None:
+    names = ("step-1", "step-2")
+    bounds = {"delta_bound_low": -1.4, "delta_bound_high": 0.4}
+    tables = tables_of([cell("pa|nter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
+    tables[COMPARISONS] = rows_of(COMPARISONS, [comparison("step-2", "step-1", -1.2, 1e-7, verdict=verdict, **bounds)])
+    tables[STANDINGS] = rows_of(STANDINGS, [{"checkpoint": name, "is_headline": True} for name in names])
+    provenance = {"settings": {"statistics": {"failures": failures}}}
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, provenance))
+    (ruling,) = json.loads(salon("gate", "--format", "json").out)["rulings"]
+    assert (ruling["outcome"], ruling["reason"]) == (outcome, reason)
+    for form in ("table", "markdown"):
+        said = salon("gate", "--format", form)
+        told = " ".join(said.out.replace("\\", "").split())
+        assert (said.code, "failures could" in told, "Regression" in told) == (code, reason is not None, reason is None), said
+    assert salon("gate", "--allow-unknown").code == (0 if reason else 1)
+
+
 @pytest.fixture
 def with_a_share(tmp_path: Path) -> None:
     """`eye` finds step-2 better in all prompts; `dear` was asked about a share, and shares too few prompts."""
