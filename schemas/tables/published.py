@@ -47,6 +47,10 @@ COMPARISONS = Table(
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
     ),
+    later=(
+        "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high", "verdict", "is_primary", "p_failures_low",
+        "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks",
+    ),
 )  # fmt: skip
 
 STANDINGS = Table(

@@ -13,7 +13,7 @@ SAMPLES = Table(
         f.DETAIL, f.TEXTS_JSON, f.PICTURES,
     ),
     key=("sample_id",),
-    later=("duplicate_of_sample_id", "texts_json", "pictures"),
+    later=("text_flags", "duplicate_of_sample_id", "texts_json", "pictures"),
 )  # fmt: skip
 
 PICTURES = Table(
@@ -48,8 +48,11 @@ REQUESTS = Table(
     key=("request_key",),
 )  # fmt: skip
 
-REPLIES = Table(  # declared once, as JudgeReply
-    "replies", tuple(REPLY_FIELDS.values()), key=("request_key", "ask_index"), later=("reply_sha256",)
+REPLIES = Table(
+    "replies",
+    tuple(REPLY_FIELDS.values()),  # declared once, as JudgeReply
+    key=("request_key", "ask_index"),
+    later=("n_cached_tokens", "logprobs_json", "reply_sha256"),
 )
 
 SCORES = Table(
@@ -83,7 +86,7 @@ RUNS = Table(
         f.RUN_BY, f.IS_AT_LEAST,
     ),
     key=("started_at", "benchmark"),
-    later=("asked_by", "is_at_least"),
+    later=("n_input_tokens", "n_output_tokens", "asked_by", "is_at_least"),
 )  # fmt: skip
 
 PARTITIONS = Table(
@@ -94,5 +97,6 @@ PARTITIONS = Table(
         f.BATCH_USD, f.ASKED_BY, f.PARTITION_DETAIL, f.CHANGED_AT, f.OWNER_HOST, f.OWNER_PID, f.OWNER_STARTED,
     ),
     key=("partition_id",),
+    later=("online_usd", "batch_usd"),
 )  # fmt: skip
 """What was asked of which checkpoint, in the lake alone: it is about the work, and no publication holds it."""

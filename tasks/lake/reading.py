@@ -137,8 +137,10 @@ class Lake:
         if self.bucket and has_pictures(table) and columns and PICTURE not in columns:
             entry = self._entry(table, key, index)
             (path,) = bring_slim(self.bucket, self.root, self.partition(table, key), [entry])
-            return pl.read_parquet(path, columns=columns)
-        return pl.read_parquet(self.part(table, key, index), columns=columns)
+        else:
+            path = self.part(table, key, index)
+        rows = with_later_columns(pl.scan_parquet(path, hive_partitioning=False), table)
+        return (rows if columns is None else rows.select(columns)).collect()
 
     def partition(self, table: Table, key: str) -> Path:
         """The folder of a partition."""

@@ -19,7 +19,7 @@ from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, refresh
 from tasks.lake.object_store.client import each
 from tasks.lake.own_places import remove
-from tasks.lake.reading import Lake
+from tasks.lake.reading import Lake, with_later_columns
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.pointer import read_pointer
@@ -168,7 +168,9 @@ def load_cells(publication: Publication) -> pl.DataFrame:
 def load_comparisons(publication: Publication) -> pl.DataFrame:
     """Its comparisons, none where it has no such table. Raises CorruptLakeError where the file is another."""
     name = f"{COMPARISONS.name}.parquet"
-    return pl.read_parquet(checked_file(publication, name)) if name in publication.files else COMPARISONS.empty()
+    if name not in publication.files:
+        return COMPARISONS.empty()
+    return with_later_columns(pl.scan_parquet(checked_file(publication, name)), COMPARISONS).collect()
 
 
 def load_compared_cells(publication: Publication) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from schemas.records import SAMPLE_TEXTS, texts_of
 from schemas.statuses.rows import SampleStatus
+from schemas.tables.stored import SAMPLES
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 
@@ -141,16 +142,20 @@ def _named(row: dict[str, Any]) -> str:
 
 _PLAIN = [
     "sample_id", "source", "source_key", "model", "checkpoint", *SAMPLE_TEXTS, "item_id", "seed", "status", "image_sha256",
-    "text_flags", "texts_json",
+    "text_flags", "texts_json", "pictures",
 ]  # fmt: skip
 _STATUSES = frozenset(status.value for status in SampleStatus)
 
 
 def changed_samples(samples: pl.DataFrame) -> Iterator[tuple[str, str, str | None, str | None]]:
-    """(sample_id, column, stored, computed) wherever pictures' digests and texts do not give the id and flags beside them."""
-    for row in samples.select(*_PLAIN, *({"pictures"} & set(samples.columns))).iter_rows(named=True):
+    """(sample_id, column, stored, computed) wherever pictures' digests and texts do not give the id and flags beside them.
+
+    What an older release did not write is not held against anything.
+    """
+    there = [name for name in _PLAIN if name in samples.columns or name not in SAMPLES.later]
+    for row in samples.select(there).iter_rows(named=True):
         flags = text_flags(texts_of(row))
-        if flags != row["text_flags"]:
+        if "text_flags" in row and flags != row["text_flags"]:
             yield row["sample_id"], "text_flags", row["text_flags"], flags
         if row["status"] not in _STATUSES:
             yield row["sample_id"], "status", row["status"], None

@@ -7,7 +7,7 @@ import polars as pl
 
 from schemas.metrics import ADDRESS, BOARD
 from schemas.statuses.cells import ComparisonKind
-from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.exam import marks
 
@@ -44,10 +44,9 @@ def with_comparisons(cells: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataF
 
     Such are single categories of a dimension that is ranked by its total. Their family is exploratory, and so are they.
     """
-    known = pl.concat([COMPARISONS.empty(), comparisons], how="diagonal")  # an older one lacks columns
     for name, kind in _KINDS.items():
         columns = {_named(word, name): column for word, column in _SAID.items()}
-        mine = known.filter(pl.col("comparison") == kind, pl.col("delta").is_not_null())
+        mine = comparisons.filter(pl.col("comparison") == kind, pl.col("delta").is_not_null())
         beside = mine.select(**{"cell_id": "cell_id_a", **{f"{own} compared": column for own, column in columns.items()}})
         joined = cells.join(beside, on="cell_id", how="left", maintain_order="left")
         is_alone = pl.col("state").is_null() & pl.col(f"delta_{name} compared").is_not_null()

@@ -1,0 +1,66 @@
+"""A lake of release 0.1.0, as its commit b9bb978 wrote it, read by this one. A ledger of that release: test_contract.py.
+
+`golden/lake-0.1.0.tar.xz` holds the benchmark file, twelve pictures and the lake of two nights (its Data Docs left out), whose
+ledger is of version 1. Judged were step-1 on 2026-10-01, step-1 and step-2 on 2026-10-02. It is never written anew.
+"""
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
+from schemas.tables.table import Table
+from tasks.lake.reading import PARTITION_KEYS, Lake
+from tasks.publish.machine_tables import runs
+from tests.flows.conftest import salon as salon  # noqa: PLC0414  a command as a user calls it
+from tests.flows.flow_support import Said
+
+ARCHIVE = Path(__file__).parent / "golden" / "lake-0.1.0.tar.xz"
+NIGHT = ("run", "benchmark.toml", "--run-date", "2026-10-02", "--checkpoints", "step-1,step-2")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """The folder it was run in, with a ledger of today to come beside the old one."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    file = tmp_path / "benchmark.toml"
+    file.write_text(file.read_text().replace('lake = "lake/"', 'lake = "lake/"\nledger = "sqlite:///ledger.db"'))
+    return tmp_path
+
+
+@pytest.fixture
+def upgraded(world: Path, salon: Callable[..., Said]) -> Said:
+    """The second night run again by this release: what it said."""
+    return salon(*NIGHT)
+
+
+@pytest.mark.parametrize("table", [SAMPLES, JUDGEMENTS, REQUESTS, REPLIES, SCORES], ids=lambda table: table.name)
+def test_what_came_to_a_stored_table_since_is_null_in_it(world: Path, table: Table) -> None:
+    lake = Lake(world / "lake")
+    keys = [path.name.removeprefix(f"{PARTITION_KEYS[table.name]}=") for path in (lake.root / table.name).iterdir()]
+    assert len(keys) == 2
+    for key in keys:
+        read = [lake.scan(table, key).collect(), *(lake.read_part(table, key, part) for part in range(lake.n_parts(table, key)))]
+        assert [frame.height for frame in read[1:]] == [6] * (len(read) - 1)
+        for frame in read:
+            assert {*frame.columns} >= {*table.columns}
+            assert all(frame[name].null_count() == frame.height for name in table.later)
+
+
+def test_what_came_to_the_runs_since_is_declared(world: Path) -> None:
+    lake = Lake(world / "lake")
+    assert {frozenset(pq.read_schema(path).names) for path in lake.rows_files(RUNS)} == {frozenset(RUNS.columns) - {*RUNS.later}}
+    assert runs(lake)["n_input_tokens"].null_count() == 2
+
+
+@pytest.mark.slow
+def test_the_same_run_asks_nothing_publishes_and_is_verified(upgraded: Said, salon: Callable[..., Said]) -> None:
+    assert upgraded.code == 0, upgraded.err
+    assert "12: 12 stored already, 0 sent" in upgraded.out
+    verified = salon("verify")
+    assert verified.code == 0, verified.out
+    assert "12 rows and 12 pictures against their digests" in verified.out
