@@ -26,8 +26,7 @@ def as_html(published: "Publication") -> str:
     named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
     title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
     if "standings.parquet" not in published.files:
-        is_agreement = "agreement.parquet" in published.files
-        what = "agreement with people or a judge" if is_agreement else "published before there were standings"
+        what = "published before there were standings" if published.is_older else "agreement with people or a judge"
         return f"{title}<p>{what}; its tables: {escape(', '.join(published.tables))}</p>"
     parts = [title]
     rows = published.standings()

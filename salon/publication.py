@@ -50,18 +50,28 @@ class Publication:
             return pl.read_parquet(io.BytesIO(self.content(f"{name}.parquet")))
         parts = [file for file in self._placed() if file["table"] == name]
         if not parts:
-            raise SalonError(
-                f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; it has {', '.join(self.tables)}"
-                + ("; it is of all publications: read it from salon.duckdb, beside their folders" if name in _OF_ALL else "")
-            )
+            beside = "; it is of all publications: read it from salon.duckdb, beside their folders"
+            what = f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; it has {', '.join(self.tables)}"
+            raise SalonError(what + (beside if name in _OF_ALL else self._remedy))
         read = [self._checked(f"{self.place.tables}{file['path']}", file["sha256"]) for file in parts]
         return pl.concat(pl.read_parquet(io.BytesIO(content)) for content in read)
 
     def content(self, name: str) -> bytes:
         """A file of the folder, after its digest was held against the manifest. Raises SalonError."""
         if name not in self.files:
-            raise SalonError(f"{self!r} has no file {name!r}; it has {', '.join(self.files)}")
+            raise SalonError(f"{self!r} has no file {name!r}; it has {', '.join(self.files)}{self._remedy}")
         return self._checked(f"{self.folder}/{name}", self.files[name])
+
+    @property
+    def is_older(self) -> bool:
+        """Whether a release published it that had no standings; an agreement has none either."""
+        return not {"standings.parquet", "agreement.parquet"} & self.files.keys()
+
+    @property
+    def _remedy(self) -> str:
+        """What is said behind what it lacks."""
+        told = "; an older release published it, and this one publishes more: publish it again with this release (salon run)"
+        return told if self.is_older else ""
 
     def _checked(self, name: str, sha256: str) -> bytes:
         content = self.place.read(name)

@@ -4,6 +4,7 @@
 ledger is of version 1. Judged were step-1 on 2026-10-01, step-1 and step-2 on 2026-10-02. It is never written anew.
 """
 
+import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from salon import Publication, SalonError
+from salon import open as open_publication
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
 from schemas.tables.table import Table
 from tasks.lake.reading import PARTITION_KEYS, Lake
@@ -55,6 +58,25 @@ def test_what_came_to_the_runs_since_is_declared(world: Path) -> None:
     lake = Lake(world / "lake")
     assert {frozenset(pq.read_schema(path).names) for path in lake.rows_files(RUNS)} == {frozenset(RUNS.columns) - {*RUNS.later}}
     assert runs(lake)["n_input_tokens"].null_count() == 2
+
+
+@pytest.mark.parametrize("asked", [(), ("--category", "__micro__"), ("--rubric", "alignment")], ids=["all", "micro", "rubric"])
+def test_the_means_of_its_publication_are_printed_without_ranks(
+    world: Path, salon: Callable[..., Said], asked: tuple[str, ...]
+) -> None:
+    said = salon("table", *asked)
+    assert said.code == 0, said.err
+    assert re.search(r"– step-2 +4\.50 \[3\.68, 4\.84\]", said.out)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [Publication.standings, Publication.samples, Publication.report, lambda old: old.table("failures")],
+    ids=["standings", "samples", "report", "table"],
+)
+def test_what_its_publication_lacks_is_refused_with_what_to_do(world: Path, asked: Callable[[Publication], object]) -> None:
+    with pytest.raises(SalonError, match=r"has no (table|file) '.*publish it again with this release \(salon run\)$"):
+        asked(open_publication(world / "lake"))
 
 
 @pytest.mark.slow
