@@ -26,11 +26,12 @@ from sqlalchemy import select
 
 from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
-from flows.backfill import AT_ONCE, check_failures, run_backfill
+from flows.backfill import AT_ONCE, run_backfill
 from flows.executors.base import Executor, ShardCall
 from flows.night_opening import open_night
 from flows.nightly import run_night
 from flows.observability.progress import Reporter
+from flows.partitions.ends import check_failures
 from flows.partitions.plan import open_backfill, plan_backfill
 from flows.run.context import RunContext
 from schemas.tables.stored import JUDGEMENTS

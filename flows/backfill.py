@@ -5,8 +5,9 @@ It is granted only those requests of a limit that nobody else waits for (tasks/j
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +18,9 @@ from flows.executors.choose import opened_executor
 from flows.executors.local import asking_executor
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
-from flows.observability.progress import RunSummary, current, say_stopping
+from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
+from flows.partitions.ends import Backfilled, BackfillSummary, check_failures, left_of
 from flows.partitions.grid import write_grid
 from flows.partitions.plan import (
     BackfillPlan,
@@ -28,12 +30,7 @@ from flows.partitions.plan import (
     prices_of,
     print_preview,
 )
-from flows.partitions.table import (
-    BACKFILL,
-    PartitionState,
-    find_partitions,
-    write_partitions,
-)
+from flows.partitions.table import BACKFILL, PartitionState, find_partitions, write_partitions
 from flows.partitions.whole import is_published, whole_and_there
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
@@ -51,29 +48,6 @@ from tasks.stopping import check_not_stopped, heeding_sigterm
 
 AT_ONCE, MOST_AT_ONCE = 4, 64
 """Checkpoints asked at a time: enough to keep a limit busy while one of them reads its pictures; with batches, more is better."""
-
-
-@dataclass(frozen=True, slots=True)
-class Backfilled:
-    """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met."""
-
-    name: str
-    outcome: Outcome
-    failure: str | None = None
-    may_pass: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class BackfillSummary:
-    """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole."""
-
-    backfilled: tuple[Backfilled, ...]
-    run: RunSummary | None
-
-    @property
-    def failures(self) -> list[str]:
-        """A line for each checkpoint that is not done."""
-        return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
 
 
 def backfill(
@@ -122,12 +96,9 @@ def backfill(
 
 
 def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
-    spent = [one.outcome for one in summary.backfilled if one.outcome.is_spent]
-    if spent:
-        spent_usd = sum(one.outcome.cost_usd or 0.0 for one in summary.backfilled)
-        n_not_asked = sum(outcome.n_left for outcome in spent)
-        limit_usd = run.benchmark.limits.max_usd or 0.0
-        emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=n_not_asked)
+    if summary.is_spent:
+        spent_usd, n_not_asked = summary.asked.cost_usd or 0.0, sum(summary.left.values())
+        emit_budget_reached(run, limit_usd=summary.max_usd or 0.0, spent_usd=spent_usd, n_not_asked=n_not_asked)
 
 
 def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
@@ -151,26 +122,16 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
         run.reporter.advance("backfill")
         run.reporter.tell("backfill")
     run.reporter.finish("backfill")
-    total = sum((done.outcome for done in found), Outcome())
+    told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=run.benchmark.limits.max_usd)
     names = whole_and_there(run)
     is_new = any(done.name in names for done in found)
     if not names or (not is_new and is_published(run, names)):
-        return BackfillSummary(tuple(found), None)
+        return told(None)
     counted = {done.name for done in found if done.outcome.n_requests}
     others = [one for one in planned.checkpoints if one.name not in counted]
     n_others = sum(one.n_requests for one in others)
     known = Outcome(n_requests=n_others, n_cached=n_others - sum(one.n_to_ask for one in others))
-    return BackfillSummary(tuple(found), run_pipeline(run, names, asked_before=known + total))
-
-
-def check_failures(summary: BackfillSummary) -> None:
-    """Raise ProviderError where a checkpoint is not done: the same command goes on from there."""
-    if summary.failures:
-        listed = "\n  ".join(summary.failures[:20])
-        raise ProviderError(
-            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; what is whole is published, what "
-            f"was bought is stored, and the same command goes on:\n  {listed}"
-        )
+    return told(run_pipeline(run, names, asked_before=known + told(None).asked))
 
 
 @stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0)

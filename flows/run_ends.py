@@ -6,10 +6,10 @@ import polars as pl
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.backfill import BackfillSummary
 from flows.nightly import NightSummary
 from flows.nights.shortfall import commonest
 from flows.observability.progress import RunSummary
+from flows.partitions.ends import BackfillSummary
 from schemas.statuses.cells import CellStatus
 
 BLOCKED = "Blocked"

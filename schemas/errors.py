@@ -103,6 +103,10 @@ class JudgeChangedError(ProviderError):
     may_pass = False
 
 
+class BudgetReachedError(SalonError):
+    """max_usd is reached before all was asked; what is whole is published, and the same command goes on."""
+
+
 class StoreError(SalonError):
     """The lake or the ledger cannot be read or written; what was stored is kept and the run can be resumed."""
 

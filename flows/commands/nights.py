@@ -195,7 +195,6 @@ def backfill(
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
     from flows.partitions.table import BACKFILL, note_planned, read_partitions
     from flows.run.context import check_keys
-    from tasks.judge.outcome import Outcome
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
@@ -222,13 +221,7 @@ def backfill(
     with shown_progress():
         summary = shown_by_prefect(backfill)(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
     if summary.run is None:
-        asked = sum((one.outcome for one in summary.backfilled), Outcome())
-        if asked.is_out_of_reach:
-            out.print(f"max_usd covers no request: one may cost up to ${asked.refused_usd:.4g}; run again with more")
-        elif asked.is_spent:
-            out.print("max_usd is reached; the same command goes on")
-        else:
-            out.print("nothing to do: what is done is published")
+        out.print("nothing to do: what is done is published")
     else:
         print_leaderboard(out, summary.run.published.folder)
         print_summary(out, summary.run)

@@ -7,14 +7,13 @@ import polars as pl
 
 from flows.nights.checkpoints import in_sources
 from flows.nights.drift import standing_publications
+from flows.partitions.ends import named
 from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, read_partitions
 from flows.run.context import RunContext
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells
-
-N_NAMED = 10
 
 
 def whole_and_there(run: RunContext) -> list[str]:
@@ -23,8 +22,7 @@ def whole_and_there(run: RunContext) -> list[str]:
     whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
     gone = [name for name, is_there in whole.items() if not is_there]
     if gone:
-        named = f"{', '.join(gone[:N_NAMED])}{', …' if len(gone) > N_NAMED else ''}"
-        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named}")
+        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named(gone)}")
     return [name for name, is_there in whole.items() if is_there]
 
 

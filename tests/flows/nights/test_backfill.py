@@ -21,10 +21,11 @@ import pytest
 from sqlalchemy import select
 
 from demo.running import running_judge
-from flows.backfill import BackfillSummary, check_failures, run_backfill
+from flows.backfill import run_backfill
 from flows.night_opening import open_night
 from flows.nightly import run_night
 from flows.observability.progress import Reporter
+from flows.partitions.ends import BackfillSummary, check_failures
 from flows.partitions.plan import BackfillPlan, open_backfill, plan_backfill
 from flows.partitions.table import read_partitions
 from flows.run.context import RunContext

@@ -1,0 +1,99 @@
+"""How a backfill ended: what became of its checkpoints, what it published, and the error where something is left to ask."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from flows.observability.progress import RunSummary
+from flows.observability.terminal import format_usd
+from flows.partitions.plan import BackfillPlan
+from flows.partitions.table import OF_CHECKPOINT, read_partitions
+from schemas.errors import BudgetReachedError, ProviderError
+from tasks.context import StageContext
+from tasks.judge.outcome import Outcome
+
+N_LISTED, N_NAMED = 20, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met."""
+
+    name: str
+    outcome: Outcome
+    failure: str | None = None
+    may_pass: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillSummary:
+    """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole.
+
+    `left`: requests without a final reply, by checkpoint that is not done.
+    """
+
+    backfilled: tuple[Backfilled, ...]
+    run: RunSummary | None
+    left: Mapping[str, int] = field(default_factory=dict)
+    max_usd: float | None = None
+
+    @property
+    def failures(self) -> list[str]:
+        """A line for each checkpoint that is not done, but for money."""
+        return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
+
+    @property
+    def asked(self) -> Outcome:
+        """What was asked, of all checkpoints together."""
+        return sum((one.outcome for one in self.backfilled), Outcome())
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether `max_usd` ended it."""
+        return any(one.outcome.is_spent for one in self.backfilled)
+
+
+def left_of(run: StageContext, planned: BackfillPlan) -> dict[str, int]:
+    """Requests without a final reply, by checkpoint of the plan that is not done, as its rows stand now."""
+    mine = read_partitions(run).join(planned.partitions, on="partition_id", how="semi")
+    sums = mine.group_by(OF_CHECKPOINT).agg(pl.col("n_left").sum())
+    left = {f"{model}/{checkpoint}": n for model, checkpoint, n in sums.iter_rows() if n}
+    return {one.name: left[one.name] for one in planned.checkpoints if one.name in left}
+
+
+def check_failures(summary: BackfillSummary) -> None:
+    """Raise where a checkpoint is not done, BudgetReachedError or ProviderError: the same command goes on from there."""
+    listed = "\n  ".join(summary.failures[:N_LISTED])
+    if summary.is_spent:
+        raise BudgetReachedError(_of_money(summary) + (f" Not done for another cause:\n  {listed}" if listed else ""))
+    if listed:
+        raise ProviderError(
+            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}, what "
+            f"was bought is stored, and the same command goes on:\n  {listed}"
+        )
+
+
+def _of_money(summary: BackfillSummary) -> str:
+    asked, names = summary.asked, list(summary.left)
+    if asked.is_out_of_reach:
+        what = f"covers no request: one may cost up to ${asked.refused_usd:.4g}, and nothing was sent"
+    else:
+        what = f"is reached: {'at least ' if asked.is_at_least else ''}{format_usd(asked.cost_usd or 0.0)} was spent"
+    return (
+        f"max_usd = {summary.max_usd or 0.0:g} {what}. Left are {sum(summary.left.values()):,} requests of {len(names)} "
+        f"checkpoints ({named(names)}); {_published(summary)}. The same command goes on where this one stopped, with a budget of "
+        "its own: give --max-usd, or limits.max_usd, what is left to spend"
+    )
+
+
+def named(names: Sequence[str]) -> str:
+    """The first of these names."""
+    return f"{', '.join(names[:N_NAMED])}{', …' if len(names) > N_NAMED else ''}"
+
+
+def _published(summary: BackfillSummary) -> str:
+    if summary.run is None:
+        return "no further one became whole, and no new table was made"
+    made = summary.run.published
+    return f"what is whole is published ({made.publication_id[:16]}{', current' if made.is_current else ''})"
