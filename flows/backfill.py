@@ -107,7 +107,7 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
     A checkpoint that fails does not stop the others, unless money or the account is what ended it. Raises StoppedError; what
     failed is in the summary.
     """
-    found = list[Backfilled]()
+    found = [Backfilled(name, Outcome(), why) for name, why in planned.unreadable.items()]
     asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
 
     def calls() -> Iterator[ShardCall[PlannedCheckpoint, Backfilled]]:
@@ -123,7 +123,7 @@ def run_backfill(run: RunContext, planned: BackfillPlan) -> BackfillSummary:
         run.reporter.tell("backfill")
     run.reporter.finish("backfill")
     told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=run.benchmark.limits.max_usd)
-    names = whole_and_there(run)
+    names = whole_and_there(run, planned.unreadable)
     is_new = any(done.name in names for done in found)
     if not names or (not is_new and is_published(run, names)):
         return told(None)

@@ -190,7 +190,7 @@ def backfill(
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.executors.lake_use import lake_in_use
-    from flows.nights.checkpoints import chosen, find_checkpoints
+    from flows.nights.checkpoints import choose
     from flows.partitions.grid import write_grid
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
     from flows.partitions.table import BACKFILL, note_planned, read_partitions
@@ -213,7 +213,7 @@ def backfill(
         print_preview(out, run.benchmark.name, planned)
         out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
         return 0
-    chosen(find_checkpoints(run), names, earliest)  # what is wrong is said at once
+    choose(run, names, earliest)  # what is wrong is said at once
     check_keys(run)
     check_runner(run, runner)
     from flows.backfill import backfill

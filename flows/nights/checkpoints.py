@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from schemas.benchmark.file import source_name
-from schemas.errors import InputError
+from schemas.errors import InputError, SourceError
 from schemas.metrics import natural_key
 from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
@@ -37,16 +37,16 @@ class Checkpoint:
         return f"{self.model}/{self.checkpoint}"
 
 
-def find_checkpoints(run: StageContext) -> list[Checkpoint]:
+def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None) -> list[Checkpoint]:
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
     With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
     order of their names (the order predecessors are found by). Raises SourceError, also where no source has a row, and InputError
-    where the table is none.
+    where the table is none. `unreadable`: as of in_sources().
     """
     benchmark = run.benchmark
-    found = in_sources(run)
-    if not found:
+    found = in_sources(run, unreadable)
+    if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     if benchmark.nightly.checkpoints is not None:
         listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
@@ -132,12 +132,35 @@ def _names(checkpoints: Sequence[Checkpoint]) -> str:
     return ", ".join(one.name for one in checkpoints[:20]) or "none"
 
 
-def in_sources(run: StageContext) -> dict[tuple[str, str], date | None]:
-    """(model, checkpoint) of all that the sources hold, and since when, where a folder says so."""
+def choose(run: StageContext, names: Collection[str] | None, since: date | None) -> tuple[list[Checkpoint], dict[str, str]]:
+    """chosen() of the checkpoints there are; and beside them those whose folders cannot be read, by name, with the sentence."""
+    unreadable = dict[str, str]()
+    known = find_checkpoints(run, unreadable)
+    broken = {
+        name: why for name, why in unreadable.items() if names is None or any(name == one.rpartition("/")[2] for one in names)
+    }
+    names = names and [one for one in names if one.rpartition("/")[2] not in broken]
+    if broken and (names == [] or not known):
+        return [], broken
+    return chosen(known, names, since), broken
+
+
+def in_sources(run: StageContext, unreadable: dict[str, str] | None = None) -> dict[tuple[str, str], date | None]:
+    """(model, checkpoint) of all that the sources hold, and since when, where a folder says so.
+
+    `unreadable`: takes in what stands for one checkpoint and cannot be read, by its name, with why. Raises SourceError otherwise.
+    """
     found: dict[tuple[str, str], date | None] = {}
     zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
     for source in expand(run.benchmark, own_texts=run.own_texts):
-        for key, made_on in _of_source(source, zone, known_sources):
+        try:
+            of_source = list(_of_source(source, zone, known_sources))
+        except SourceError as error:
+            if unreadable is None or not source.has_checkpoint_in_path:
+                raise
+            unreadable[str(source.checkpoint)] = str(error)
+            continue
+        for key, made_on in of_source:
             known = [day for day in (found.get(key), made_on) if day is not None]
             found[key] = max(known, default=None)
     return found

@@ -1,7 +1,7 @@
 """What a backfill would ask, checkpoint by checkpoint, at what price, and how that looks. Nothing is sent: see backfill.py."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.nights.checkpoints import chosen, find_checkpoints
+from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.observability.terminal import format_usd, name_of, one_line
 from flows.partitions.table import Prices, find_partitions
@@ -20,6 +20,7 @@ from flows.run.judging import asked_parts
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
+from schemas.errors import NothingToJudgeError, SourceError
 from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
@@ -61,10 +62,11 @@ class PlannedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class BackfillPlan:
-    """Every checkpoint of a backfill, in the order it is asked."""
+    """Every checkpoint of a backfill, in the order it is asked. `unreadable`: those that cannot be read, and why."""
 
     checkpoints: tuple[PlannedCheckpoint, ...]
     limits: Limits
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def open(self) -> list[PlannedCheckpoint]:
@@ -103,20 +105,25 @@ def plan_backfill(
 ) -> BackfillPlan:
     """Read the chosen checkpoints into the lake, plan them, and count and price what is left to ask; the newest come first.
 
-    With `is_retrying` what the provider rejected is left to ask again.
-    Raises InputError for a checkpoint that is not there, or whose date is needed and not known.
+    With `is_retrying` what the provider rejected is left to ask again. A checkpoint that cannot be read does not stop the others.
+    Raises InputError for one that is not there, or whose date is needed and not known, and where none can be read.
     """
-    asked = chosen(find_checkpoints(run), names, since)
+    asked, unreadable = choose(run, names, since)
     planned: list[PlannedCheckpoint] = []
     if is_retrying:
         with opened(run.ledger_url) as ledger:
             restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten
     reporter.start("look at checkpoints", len(asked))
     for one in reversed(asked):
-        planned.append(_planned(run, one.name, is_retrying))
+        try:
+            planned.append(_planned(run, one.name, is_retrying))
+        except (SourceError, NothingToJudgeError) as error:
+            unreadable[one.name] = str(error)
         reporter.advance("look at checkpoints")
     reporter.finish("look at checkpoints")
-    return BackfillPlan(tuple(planned), run.benchmark.limits)
+    if not planned:
+        raise SourceError("\n  ".join(unreadable.values()))
+    return BackfillPlan(tuple(planned), run.benchmark.limits, unreadable)
 
 
 def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> None:
@@ -134,6 +141,8 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
         f"{escape(one_line(benchmark))}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
     )
     console.print(table)
+    for name, why in planned.unreadable.items():
+        console.print(name_of(f"{name} cannot be read, and is left out: {why}"))
     n_to_ask = sum(one.n_to_ask for one in planned.open)
     online = format_usd(total_usd(one.online_usd for one in planned.open))
     batch = format_usd(total_usd(one.batch_usd for one in planned.open))

@@ -1,7 +1,7 @@
 """Which checkpoints are whole, and whether a publication that stands holds them: what a backfill publishes, and when."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -12,18 +12,30 @@ from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, r
 from flows.run.context import RunContext
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
+from tasks.ingest.readers import unreadable
+from tasks.ingest.sources import expand
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells
 
 
-def whole_and_there(run: RunContext) -> list[str]:
-    """The checkpoints that are done and whose pictures a source holds; the others are told of."""
-    there = in_sources(run)
+def whole_and_there(run: RunContext, left_out: Collection[str]) -> list[str]:
+    """The checkpoints that are done and whose pictures a source holds; the others are told of, but these that cannot be read."""
+    there = in_sources(run, {})
     whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
     gone = [name for name, is_there in whole.items() if not is_there]
     if gone:
         run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named(gone)}")
-    return [name for name, is_there in whole.items() if is_there]
+    names = [name for name, is_there in whole.items() if is_there and name not in left_out]
+    broken = _unreadable(run, names) if names else {}
+    for name, why in broken.items():
+        run.reporter.say(f"{name} is done, but cannot be read any more, so not in this table: {why}")
+    return [name for name in names if name not in broken]
+
+
+def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:
+    """Those of these checkpoints with a folder of their own that cannot be read, and why."""
+    sources = [one for one in expand(run.benchmark, names, run.own_texts) if one.has_checkpoint_in_path]
+    return {f"{source.model}/{source.checkpoint}": str(error) for source, error in unreadable(sources)}
 
 
 def is_published(run: StageContext, names: Sequence[str]) -> bool:

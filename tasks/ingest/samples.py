@@ -20,12 +20,15 @@ from tasks.ingest.identity import dataset_id, packed
 from tasks.ingest.known_sources import KnownPart, KnownSources, Origin
 from tasks.ingest.parts import ShardResult, commit, settle_pictures, settled, take_part, write_part
 from tasks.ingest.paths import quote
-from tasks.ingest.readers import read
+from tasks.ingest.readers import read, unreadable
 from tasks.ingest.shards import OpenedShard, shards
-from tasks.ingest.sources import expand, no_rows
+from tasks.ingest.sources import ResolvedSource, expand, no_rows
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging
+
+N_TOLD = 20
+"""Of further sources that cannot be read."""
 
 
 class SampleList:
@@ -80,25 +83,36 @@ def find_shards(
 ) -> Iterator[OpenShard]:
     """The benchmark's samples in shards of `limits.shard_size`, lazily, sources in order; a shard has one folder.
 
-    Of those that are known the part is given too. Raises SourceError as reading goes on, and at its end where a source had no row
-    (where only some checkpoints are wanted: where all had none).
+    Of those that are known the part is given too. Raises SourceError as reading goes on, which names every source that cannot be
+    read, and at its end where a source had no row (where only some checkpoints are wanted: where all had none).
     """
     known = known or KnownSources(staging.lake, RunIds(), 0)
     index = itertools.count()
     n_rows: Counter[str] = Counter()
-    for source in expand(benchmark, checkpoints, own_texts):
+    sources = expand(benchmark, checkpoints, own_texts)
+    for number, source in enumerate(sources, 1):
         n_rows[source.name] += 0
         known.begin(source)
-        for samples in shards(read(source), benchmark.limits.shard_size):
-            n_rows[source.name] += len(samples)
-            place = next(index)
-            part = known.part_like(source, samples, place)
-            yield OpenShard(staging, place, SampleList(samples if part is None else []), source.root, part)
+        try:
+            for samples in shards(read(source), benchmark.limits.shard_size):
+                n_rows[source.name] += len(samples)
+                place = next(index)
+                part = known.part_like(source, samples, place)
+                yield OpenShard(staging, place, SampleList(samples if part is None else []), source.root, part)
+        except SourceError as error:
+            raise _with_all_others(error, sources[number:]) from error
         known.end(source)
     empty = [name for name, n in n_rows.items() if not n]
     # Of some checkpoints alone a source may well have nothing; of all of them, an empty source is a mistake.
     if empty and (checkpoints is None or len(empty) == len(n_rows)):
         raise no_rows(benchmark, empty[0], checkpoints, known.left_out().get(empty[0]))
+
+
+def _with_all_others(first: SourceError, behind: Sequence[ResolvedSource]) -> SourceError:
+    """What the first source that cannot be read says, and those behind it: folders are mended together."""
+    others = [str(error) for _, error in unreadable(behind)]
+    more = f"\n  and {len(others) - N_TOLD} more" if len(others) > N_TOLD else ""
+    return SourceError("\n  ".join([str(first), *others[:N_TOLD]]) + more) if others else first
 
 
 def open_and_write_shard(shard: OpenShard) -> ShardResult:

@@ -1,7 +1,7 @@
 """One reader a dataset format, and read(): rows of a source become Samples. How a format finds its rows is in its file."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from schemas.errors import SourceError
@@ -44,6 +44,15 @@ def left_out(source: ResolvedSource) -> LeftOut:
     """What of the source's files is not read. Raises SourceError as read() does."""
     look = READERS[source.reader].left_out
     return look(source) if look else LeftOut(source.name)
+
+
+def unreadable(sources: Iterable[ResolvedSource]) -> Iterator[tuple[ResolvedSource, SourceError]]:
+    """Those of whose rows not even the first can be read, and why."""
+    for source in sources:
+        try:
+            next(read(source), None)
+        except SourceError as error:
+            yield source, error
 
 
 def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
