@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 Row = dict[str, Any]
-Made = tuple[str, "alt.TopLevelMixin", list[Row]]
+Made = tuple[str, "alt.TopLevelMixin", list[Row], bool]
+"""Title, chart, its rows, and whether it shows fewer than the table."""
 N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all
 N_TREND = 200  # points of a trend
 MAX_CATEGORIES = 14
@@ -39,9 +40,8 @@ def figures(board: Board) -> list[Figure]:
     makers: list[Callable[[Board], Made | None]] = [_standing, _heatmap, _distribution, _deltas]
     made = [one for maker in makers for one in [maker(board)] if one is not None]
     whose = f"{words(board.dimension)} under {board.rubric_id}, judged by {board.judge_model}"
-    is_cut = len(board.rows) > N_DRAWN
     says = "The numbers are in the table below."
-    return [Figure(title, draw(chart, rows, f"{title}: {whose}. {says}"), is_cut) for title, chart, rows in made]
+    return [Figure(title, draw(chart, rows, f"{title}: {whose}. {says}"), is_cut) for title, chart, rows, is_cut in made]
 
 
 def _standing(board: Board) -> Made | None:
@@ -58,7 +58,7 @@ def _standing(board: Board) -> Made | None:
             {name: row[name] for name in ("model", "checkpoint", "estimate", "ci_low", "ci_high")} | {"order": index}
             for index, row in enumerate(ordered)
         ]
-        return "Trend over checkpoints, 95 % intervals", charts.trend(rows, scale), rows
+        return "Trend over checkpoints, 95 % intervals", charts.trend(rows, scale), rows, False
     names = board.names
     rows = [
         {
@@ -67,7 +67,7 @@ def _standing(board: Board) -> Made | None:
         }
         for index, row in enumerate(shown[:N_DRAWN])
     ]  # fmt: skip
-    return "Means, 95 % intervals", charts.intervals(rows, scale), rows
+    return "Means, 95 % intervals", charts.intervals(rows, scale), rows, len(shown) > N_DRAWN
 
 
 def _deltas(board: Board) -> Made | None:
@@ -89,6 +89,7 @@ def _deltas(board: Board) -> Made | None:
             "Differences, intervals for all comparisons together",
             charts.differences(rows, "difference of means; the first is better →"),
             rows,
+            len(known) > N_DRAWN,
         )
         if rows
         else None
@@ -106,7 +107,7 @@ def _heatmap(board: Board) -> Made | None:
             estimate = board.cells.get((model, checkpoint, category), {}).get("estimate")
             value = {"estimate": estimate, "text": number(estimate)}
             rows.append({"name": name, "order": index, "category": words(category)} | value)
-    return "Mean by category", charts.heatmap(rows, board.scale_low, board.scale_high), rows
+    return "Mean by category", charts.heatmap(rows, board.scale_low, board.scale_high), rows, len(board.names) > N_DRAWN
 
 
 def _distribution(board: Board) -> Made | None:
@@ -124,7 +125,7 @@ def _distribution(board: Board) -> Made | None:
         for row in board.shares
         if (row["model"], row["checkpoint"]) in order
     ]  # fmt: skip
-    return ("Share of the scores, by score", charts.distributions(rows, "score"), rows) if rows else None
+    return ("Share of the scores, by score", charts.distributions(rows, "score"), rows, len(names) > N_DRAWN) if rows else None
 
 
 def _other(row: Row) -> str:

@@ -146,3 +146,11 @@ def test_counts_have_ticks_at_whole_numbers_each_once(n):
 def test_a_drawing_with_more_than_shapes_is_refused(inside):
     with pytest.raises(ValueError, match="a chart"):
         plain_svg(f'<svg xmlns="http://www.w3.org/2000/svg"><g>{inside}<path d="M0,0L1,1"/></g></svg>', "")
+
+
+def test_a_caption_says_that_not_all_is_drawn_where_that_is_so(made_of):
+    """A trend holds every checkpoint; of the others there are so many lines as a chart has room for."""
+    made = made_of(made_by=[("north", f"step-{n}") for n in range(31)], n_prompts=4, n_per_prompt=1)
+    is_cut = {one.title: one.is_cut for one in figures(next(board for board in boards(made.tables) if board.is_headline))}
+    assert is_cut.pop("Trend over checkpoints, 95 % intervals") is False
+    assert is_cut.pop("Share of the scores, by score") is True
