@@ -1,13 +1,14 @@
 """Every flow as Prefect's: what a deployment runs, and what a command starts where a Prefect server is configured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
 from uuid import UUID
 
-from prefect import Flow, flow
+from prefect import Flow, flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
@@ -38,7 +39,8 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
     @wraps(function)
     def remembered(*inputs: P.args, **named: P.kwargs) -> Out:
         try:
-            given = function(*inputs, **named)
+            with _words_in_its_log():
+                given = function(*inputs, **named)
         except StoppedError as error:
             _remember(None, error)
             if (
@@ -54,6 +56,17 @@ def _flow(name: str, function: Callable[P, Out]) -> Flow[P, Out]:
         return given if ended is None else cast("Out", ended)
 
     return flow(name=name, flow_run_name=partial(_run_name, is_night=name == "nightly"))(remembered)
+
+
+@contextmanager
+def _words_in_its_log() -> Iterator[None]:
+    """What the run says, in the log of the flow's run too."""
+    reporter = current()
+    reporter.on_word = get_run_logger().info
+    try:
+        yield
+    finally:
+        reporter.on_word = None
 
 
 def _run_name(*, is_night: bool) -> str:

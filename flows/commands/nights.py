@@ -172,6 +172,10 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
 All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
 Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
+Patience = Annotated[
+    float,
+    typer.Option(min=0, max=43200, help="Minutes that an endpoint which is out is waited for, from its last reply on."),
+]
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
 
 
@@ -187,6 +191,7 @@ def backfill(
     run_date: RunDate = None,
     runner: RunnerOption = None,
     retry: RetryOption = None,
+    patience_minutes: Patience = 60,
 ) -> int:
     """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
     from flows.executors.lake_use import lake_in_use
@@ -219,7 +224,8 @@ def backfill(
     from flows.backfill import backfill
 
     with shown_progress():
-        summary = shown_by_prefect(backfill)(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
+        asking = partial(shown_by_prefect(backfill), patience_minutes=patience_minutes)
+        summary = asking(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
     if summary.run is None:
         out.print("nothing to do: what is done is published")
     else:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from tasks.context import StageContext
 
@@ -14,23 +14,35 @@ P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """How a task ended whose result is not all that was wanted: what is shown of it beside its name."""
+
+    why: str
+    is_failure: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StageTask(Generic[P, Out]):
     """What a stage does with a shard, or with the whole run, under the names by which it is shown.
 
     `run_name` may name parameters of `work` in braces. Work that failed of what may pass is tried `n_retries` times more.
+    `end_of` says of a result how it falls short, if it does: it is given back all the same, and shown as what it is.
     """
 
     work: Callable[P, Out]
     name: str
     run_name: str
     n_retries: int = 2
+    end_of: Callable[[Any], End | None] | None = None
 
 
-def stage_task(name: str, run_name: str = "", n_retries: int = 2) -> Callable[[Callable[P, Out]], StageTask[P, Out]]:
+def stage_task(
+    name: str, run_name: str = "", n_retries: int = 2, end_of: Callable[[Any], End | None] | None = None
+) -> Callable[[Callable[P, Out]], StageTask[P, Out]]:
     """Make a function a stage's task."""
 
     def made(work: Callable[P, Out]) -> StageTask[P, Out]:
-        return StageTask(work, name, run_name or name, n_retries)
+        return StageTask(work, name, run_name or name, n_retries, end_of)
 
     return made
 

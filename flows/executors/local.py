@@ -80,9 +80,9 @@ class LocalExecutor(Executor):
         for call in calls:
             check_not_stopped()
             threads, n_most = (self._asking, self._n_ahead) if call.spends_money else (self._threads, self._n_submitted)
-            if len(waiting) >= n_most:
-                yield waiting.popleft().result()
             waiting.append(threads.submit(call.task, call.context, call.shard))
+            if len(waiting) >= n_most:  # before the next call is made: what it is may follow from this result
+                yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
         check_not_stopped()

@@ -57,12 +57,12 @@ class RemoteExecutor(LocalExecutor):
                         is_followed = True
                         ledger = leases.enter_context(opened(call.context.ledger_url))
                         leases.enter_context(heartbeat(ledger, call.context.ids.run_id))
-                    if len(waiting) == self._n_submitted:
-                        yield _result(waiting)
                     if call.carries_pictures:
                         waiting.append(self._threads.submit(call.task, call.context, call.shard))
                     else:
                         waiting.append(self._waiting.submit(shipped.task_of(call), call.context, call.shard))
+                    if len(waiting) == self._n_submitted:
+                        yield _result(waiting)
                 while waiting:
                     yield _result(waiting)
                 check_not_stopped()

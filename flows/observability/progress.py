@@ -40,6 +40,7 @@ class Reporter:
 
     console: Console | None = None
     on_share: Callable[[str, float], None] | None = None  # told of a stage's share now and then, in the flow's own thread
+    on_word: Callable[[str], None] | None = None  # told of each sentence, for the log of the flow's run
     ran: Mapping[str, object] = field(default_factory=dict)  # the run's row in `runs` once it ended, and its replies by status
     attempts: Counter[str] = field(default_factory=Counter)  # to the judges, by how they ended
     heard: "Outcome | None" = None  # what this process has heard of a run's requests, while it asks
@@ -71,6 +72,10 @@ class Reporter:
                 self._last_line_s = time.monotonic()
                 of = f" of {self._totals[stage]:,}" if self._totals.get(stage) else ""
                 self.console.print(f"{stage}: {self._done[stage]:,}{of}")
+
+    def find(self, stage: str, n: int) -> None:
+        """Count `n` steps of a stage that were done before it began."""
+        self.advance(stage, n)
 
     def finish(self, stage: str) -> None:
         """End a stage: its bar shows as complete."""
@@ -128,9 +133,11 @@ class Reporter:
     def say(self, sentence: str) -> None:
         """One sentence the user should read, above the bars; without secrets, which errors of libraries may quote."""
         sentence = redacted(sentence)
-        if self.console is None:
+        if self.on_word is not None:
+            self.on_word(one_line(sentence))
+        elif self.console is None:
             log.warning(sentence)
-        else:
+        if self.console is not None:
             self.console.print(f"note: {one_line(sentence)}", markup=False, highlight=False)
 
     def say_who_is_waited_for(self, other: Process) -> None:

@@ -7,6 +7,7 @@ import polars as pl
 
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
+from flows.partitions.asking import Backfilled
 from flows.partitions.plan import BackfillPlan
 from flows.partitions.table import OF_CHECKPOINT, read_partitions
 from schemas.errors import BudgetReachedError, ProviderError
@@ -14,16 +15,6 @@ from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 
 N_LISTED, N_NAMED = 20, 10
-
-
-@dataclass(frozen=True, slots=True)
-class Backfilled:
-    """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met."""
-
-    name: str
-    outcome: Outcome
-    failure: str | None = None
-    may_pass: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from io import StringIO
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
+from flows.observability.terminal import Console as OwnConsole
 from flows.observability.terminal import format_usd, name_of, one_line
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
@@ -27,6 +29,8 @@ from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, restore
+
+WIDTH = 120  # characters of the preview in a log
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,16 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")
+
+
+def say_preview(reporter: Reporter, benchmark: str, planned: BackfillPlan) -> None:
+    """Print the preview where somebody watches, and put it into the log of the flow's run."""
+    if reporter.console is not None:
+        print_preview(reporter.console, benchmark, planned)
+    if reporter.on_word is not None:
+        page = StringIO()
+        print_preview(OwnConsole(file=page, width=WIDTH, color_system=None), benchmark, planned)
+        reporter.on_word("\n".join(line.rstrip() for line in page.getvalue().splitlines()))
 
 
 def _planned(run: StageContext, name: str, is_retrying: bool) -> PlannedCheckpoint:

@@ -67,11 +67,12 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
         online += [] if is_batch else mine
     for outcome in _online(run, online, n_of_run):
         # replies of another process are counted when its shard comes back
-        run.reporter.advance("judge", outcome.n_requests if run.executor.is_remote else outcome.n_cached)
         if run.executor.is_remote:
+            run.reporter.advance("judge", outcome.n_requests)
             run.reporter.count_attempts(outcome.attempts_by_status)
             run.reporter.hear(outcome)
         else:  # its attempts and replies were heard as they came
+            run.reporter.find("judge", outcome.n_cached)
             run.reporter.hear(Outcome(n_cached=outcome.n_cached))
         total += outcome
         run.reporter.tell("judge")

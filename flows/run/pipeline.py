@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import polars as pl
 
 from flows.nights.drift import write_drift
 from flows.nights.record import Night, night_budget, note_night
+from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
@@ -178,12 +180,13 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
         tables = RunTables({BENCHMARK_LONG: cells}, is_there=True)
     else:
         result = _check(run)
-        run.reporter.start("aggregate", 1)
-        made = tables_of(run)
-        run.reporter.finish("aggregate")
+        with one_step(run.reporter, "aggregate"):
+            made = tables_of(run)
         cells = placed(made)
         tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
-    return run.executor.once(publish_tables, run.stage, tables), means_for_prompts_like_these(cells)
+    with nullcontext() if tables.is_there else one_step(run.reporter, "publish"):
+        published = run.executor.once(publish_tables, run.stage, tables)
+    return published, means_for_prompts_like_these(cells)
 
 
 def tables_of(run: RunContext) -> dict[Table, pl.DataFrame]:
@@ -199,9 +202,8 @@ def tables_of(run: RunContext) -> dict[Table, pl.DataFrame]:
 
 
 def _check(run: RunContext) -> ValidationResult:
-    run.reporter.start("check", 1)
-    result = run.executor.once(check_data, run.stage)
-    run.reporter.finish("check")
+    with one_step(run.reporter, "check"):
+        result = run.executor.once(check_data, run.stage)
     if result.is_blocked:
         raise GateBlockedError(
             "nothing was published: a blocking data check failed.\n  "

@@ -70,7 +70,9 @@ def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: Inges
             if is_at_least:
                 asked = replace(run.reporter.heard or Outcome(), n_requests=planned.n_requests)
             else:
-                asked = _bought(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
+                asked = (
+                    bought_since_then(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
+                )
             if asked.n_asked:
                 record(run, started_at, dataset, asked, "stopped", is_at_least=is_at_least)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
@@ -78,7 +80,7 @@ def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: Inges
         raise
 
 
-def _bought(run: RunContext, since: datetime, planned: Plan) -> Outcome:
+def bought_since_then(run: RunContext, since: datetime, planned: Plan) -> Outcome:
     """What the ledger holds of the plan's requests, and how much of it came since a moment."""
     since_us, found = round(since.timestamp() * 1e6), Outcome(n_requests=planned.n_requests)
     with opened(run.ledger_url) as ledger:

@@ -168,12 +168,15 @@ def outage(
         )
     if status in PROVIDER_FAILURES and silent_s is not None:
         alone = "" if status == ReplyStatus.RATE_LIMITED or not n_others else f" {_ALONE.format(n_others)}"
-        error = ProviderDownError(f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {_KEPT}")
+        down = f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {_KEPT}"
+        error: ProviderError = ProviderDownError(down)
         error.pause_s = pause_s
-        return error
-    if status in PROVIDER_FAILURES:
-        return ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
-    return ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+    elif status in PROVIDER_FAILURES:
+        error = ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
+    else:
+        error = ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
+    error.judge_id = judge.id
+    return error
 
 
 def absent(judge: Judge, endpoint: str, detail: str | None) -> ProviderError:

@@ -1,0 +1,114 @@
+"""One checkpoint of a backfill: asked what it lacks, and what became of it. Which are asked, and the table: backfill.py."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+
+from flows.executors.base import End, stage_task
+from flows.executors.local import asking_executor
+from flows.observability.part import PartReporter
+from flows.observability.progress import current
+from flows.partitions.patience import heard_from, patiently
+from flows.partitions.plan import PlannedCheckpoint, prices_of
+from flows.partitions.table import BACKFILL, PartitionState, find_partitions, write_partitions
+from flows.run.context import RunContext
+from flows.run.judging import judge
+from flows.run.record import bought_since_then
+from schemas.errors import ProviderError, SalonError, StoppedError
+from schemas.statuses.rows import ReplyStatus
+from tasks.context import StageContext
+from tasks.judge.outcome import Outcome
+from tasks.judge.rate_limit.waiters import giving_way
+from tasks.stopping import check_not_stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met.
+
+    `n_got`: requests of those left that have a final reply now. Not `may_pass`: the others would end the same way.
+    """
+
+    name: str
+    outcome: Outcome
+    failure: str | None = None
+    may_pass: bool = True
+    n_got: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.failure is None and not self.outcome.is_spent
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCheckpoint:
+    """A checkpoint to ask, and how long an endpoint that is out is waited for."""
+
+    planned: PlannedCheckpoint
+    patience_s: float
+
+    @property
+    def name(self) -> str:
+        """As model/checkpoint."""
+        return self.planned.name
+
+
+def _end(done: Backfilled) -> End | None:
+    if done.is_done:
+        return None
+    return End(done.failure or "max_usd was reached: not all of it is asked", is_failure=done.failure is not None)
+
+
+@stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0, end_of=_end)
+def ask_checkpoint(context: StageContext, shard: AskedCheckpoint) -> Backfilled:
+    """Ask what one checkpoint lacks under every rubric, by every judge, and write down where its partitions stand."""
+    reporter = PartReporter(current(), shard.planned.n_to_ask, heard_from)
+    with asking_executor(context.benchmark.limits) as executor:
+        return _ask_checkpoint(RunContext.of(context, executor, reporter), shard.planned, shard.patience_s)
+
+
+def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float) -> Backfilled:
+    run = run.having(dataset_id=shard.dataset.dataset_id, plan_id=shard.plan.plan_id)
+    write_partitions(run, shard.partitions, BACKFILL, state=PartitionState.RUNNING)
+    outcome, failure, may_pass = Outcome(), None, True
+    began_at, n_tries = datetime.now(UTC), count()
+
+    def ask() -> Outcome:
+        next(n_tries)
+        return judge(run, shard.plan.parts)
+
+    try:
+        with giving_way():
+            outcome = patiently(ask, patience_s, lambda said: run.reporter.say(f"{shard.name}: {said}"))
+        check_not_stopped()
+    except StoppedError:
+        write_partitions(
+            run, find_partitions(run, prices_of(shard.rubrics)), BACKFILL, state=PartitionState.PLANNED, detail="told to stop"
+        )
+        raise
+    except SalonError as error:  # what a provider ends one with, it ends all with
+        failure, may_pass = str(error), not isinstance(error, ProviderError)
+    left = find_partitions(run, prices_of(shard.rubrics))
+    n_left = int(left["n_left"].sum())
+    n_got = max(0, shard.n_to_ask - n_left)
+    if failure is not None or next(n_tries) > 1:  # what earlier tries bought is in no outcome
+        outcome = _bought(run, shard, began_at, n_left, outcome)
+    if failure is None and outcome.is_spent:
+        write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")
+        return Backfilled(shard.name, outcome, n_got=n_got)
+    if failure is None and n_left:
+        failure = f"{n_left:,} of {shard.n_requests:,} requests have no final reply"
+    write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
+    return Backfilled(shard.name, outcome, failure, may_pass, n_got)
+
+
+def _bought(run: RunContext, shard: PlannedCheckpoint, began_at: datetime, n_left: int, last: Outcome) -> Outcome:
+    """What was bought of the checkpoint since then, as the ledger has it; how it ended, as the last try says."""
+    found = bought_since_then(run, began_at, shard.plan)
+    found.n_requests = shard.n_requests
+    n_new = max(0, shard.n_requests - n_left - found.n_cached)
+    return replace(
+        found, n_by_status=Counter({ReplyStatus.ANSWERED.value: n_new}), is_spent=last.is_spent, refused_usd=last.refused_usd
+    )
