@@ -4,7 +4,7 @@ It is granted only those requests of a limit that nobody else waits for (tasks/j
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -21,7 +21,7 @@ from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
-from flows.partitions.grid import write_grid
+from flows.partitions.grid import kept_anew, write_grid
 from flows.partitions.patience import PATIENCE_MINUTES
 from flows.partitions.plan import (
     BackfillPlan,
@@ -83,7 +83,7 @@ def backfill(
             planned = plan_backfill(run, checkpoints, since, reporter, is_retrying=is_retrying)  # once the one before is done
             say_preview(reporter, run.benchmark.name, planned)
             try:
-                summary = run_backfill(context, planned, 60 * patience_minutes)
+                summary = run_backfill(context, planned, 60 * patience_minutes, kept_anew(context, file))
             finally:
                 write_grid(run, file)
         if summary.run is not None:
@@ -99,11 +99,17 @@ def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
         emit_budget_reached(run, limit_usd=summary.max_usd or 0.0, spent_usd=spent_usd, n_not_asked=n_not_asked)
 
 
-def run_backfill(run: RunContext, planned: BackfillPlan, patience_s: float = 60 * PATIENCE_MINUTES) -> BackfillSummary:
+def run_backfill(
+    run: RunContext,
+    planned: BackfillPlan,
+    patience_s: float = 60 * PATIENCE_MINUTES,
+    on_change: Callable[[], None] = lambda: None,
+) -> BackfillSummary:
     """Ask what is open, one call of the executor a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
 
     A checkpoint that fails does not stop the others, unless money, the account or an outage is what ended it: that one is
-    waited for, `patience_s` long. Raises StoppedError; what failed is in the summary.
+    waited for, `patience_s` long. `on_change` is called when one has ended. Raises StoppedError;
+    what failed is in the summary.
     """
     found = [Backfilled(name, Outcome(), why) for name, why in planned.unreadable.items()]
     asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
@@ -119,6 +125,7 @@ def run_backfill(run: RunContext, planned: BackfillPlan, patience_s: float = 60 
     for done in run.executor.run(calls()):
         found.append(done)
         _tell_of_one(run, done)
+        on_change()
     run.reporter.finish("judge")
     run.reporter.finish("backfill")
     told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=run.benchmark.limits.max_usd)

@@ -1,12 +1,15 @@
 """The grid of partitions as a page beside a benchmark's publications, made anew by each run. How it looks: partitions_page()."""
 
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
 from flows.nights.checkpoints import find_checkpoints
 from flows.partitions.table import asked_alone, find_partitions, read_partitions, write_partitions
-from schemas.errors import InputError
+from flows.run.context import RunContext
+from schemas.errors import InputError, SalonError
 from tasks.context import StageContext
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import push
@@ -14,6 +17,8 @@ from tasks.publish.folders import LAYOUT, PARTITIONS_PAGE
 from tasks.publish.reading import find_publication
 from tasks.publish.report.index import write_index
 from tasks.publish.report.partitions import partitions_page
+
+EVERY_S = 15.0
 
 
 def note_run(run: StageContext, publication_id: str, asked_by: str) -> StageContext:
@@ -38,6 +43,25 @@ def write_grid(run: StageContext, file: Path) -> Path:
     if is_first:  # the index links to it
         push(run.lake.root, write_index(run.lake.root))
     return target
+
+
+def kept_anew(run: RunContext, file: Path) -> Callable[[], None]:
+    """What makes the page anew while a run goes on: every EVERY_S seconds at most, a twentieth of the time. It ends no run."""
+    next_s = 0.0
+
+    def make() -> None:
+        nonlocal next_s
+        began_s = time.monotonic()
+        if began_s < next_s:
+            return
+        try:
+            write_grid(run, file)
+        except (SalonError, OSError) as error:
+            run.reporter.say(f"the page of partitions is not made anew: {error}")
+        ended_s = time.monotonic()
+        next_s = ended_s + max(EVERY_S, 20 * (ended_s - began_s))
+
+    return make
 
 
 def _checkpoints(run: StageContext) -> tuple[list[tuple[str, str]], bool]:

@@ -40,11 +40,11 @@ def partitions_page(
     """The page as UTF-8 HTML. `rows`: PARTITIONS. `asked`: (rubric, judge), a column each, beside those that only rows have.
 
     `checkpoints`: (model, checkpoint) of the sources; `is_known` is False where nobody could look. `command` has a place for
-    model/checkpoint. `as_of`: when this is, for the ages.
+    model/checkpoint. `as_of`: when this is.
     """
     columns = list(dict.fromkeys([*asked, *rows.select("rubric_id", "judge_model").iter_rows()]))
     shown = in_sight(rows).iter_rows(named=True)
-    by_cell: dict[tuple[Any, ...], Row] = {tuple(row[name] for name in _CELL): _aged(row, as_of) for row in shown}
+    by_cell: dict[tuple[Any, ...], Row] = {tuple(row[name] for name in _CELL): row for row in shown}
     names = {*checkpoints, *rows.select("model", "checkpoint").iter_rows()}
     listed = set(checkpoints)
     lines = [
@@ -77,11 +77,3 @@ def in_sight(rows: pl.DataFrame) -> pl.DataFrame:
 def _line(name: tuple[str, str], cells: list[Row | None], command: str | None) -> Line:
     is_open = any(cell is None or cell["state"] != "done" for cell in cells)
     return Line(*name, cells, command.format(quote("/".join(name))) if command and is_open else None)
-
-
-def _aged(row: Row, as_of: datetime) -> Row:
-    minutes = max(0.0, (as_of - row["changed_at"]).total_seconds() / 60)
-    age = (
-        f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"
-    )
-    return row | {"age": f"{age} ago"}

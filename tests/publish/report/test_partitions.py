@@ -1,4 +1,4 @@
-"""The page of partitions: states, prices, ages, commands; hostile names stay texts; nothing is loaded from outside."""
+"""The page of partitions: states, prices, moments, commands; hostile names stay texts; nothing is loaded from outside."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def lines_of(page):
     return [" ".join(re.sub(r"<[^>]+>", " ", one).replace("\u202f", "").split()) for one in rows]
 
 
-def test_a_line_says_state_price_age_and_what_fills_it():
+def test_a_line_says_state_price_when_and_what_fills_it():
     rows = [
         row("step-9"), row("step-9", "caption", n_requests=40),
         row("step-10", state="planned", n_left=1100, online_usd=12.5, batch_usd=6.25, changed_at=NOW - timedelta(hours=5)),
@@ -46,10 +46,10 @@ def test_a_line_says_state_price_age_and_what_fills_it():
     assert lines_of(page) == [
         "step-11 lab not asked not asked salon backfill b.toml --checkpoints lab/step-11",
         (
-            "step-10 lab planned 100 of 1200 $12.50, $6.25 by batch nightly, 5 h ago "
-            "failed 1197 of 1200 price not known nightly, 7 min ago salon backfill b.toml --checkpoints lab/step-10"
+            "step-10 lab planned 100 of 1200 $12.50, $6.25 by batch nightly, 2026-03-05 07:00 UTC "
+            "failed 1197 of 1200 price not known nightly, 2026-03-05 11:53 UTC salon backfill b.toml --checkpoints lab/step-10"
         ),
-        "step-9 lab done 1200 of 1200 nightly, 3 days ago done 40 of 40 nightly, 3 days ago –",
+        "step-9 lab done 1200 of 1200 nightly, 2026-03-02 12:00 UTC done 40 of 40 nightly, 2026-03-02 12:00 UTC –",
     ]
     assert 'title="the judge is down"' in page
     assert "1 failed, 1 planned, 2 done" in page
