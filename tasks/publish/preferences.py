@@ -66,6 +66,16 @@ class PairBoard:
         """Whether something was held against the baseline."""
         return any(row["is_to_baseline"] for row in self.comparisons)
 
+    @property
+    def zero(self) -> str | None:
+        """Whose rating is 0 points, as in the column anchor; None where nobody is rated."""
+        return next((row["anchor"] for row in self.ratings if row["anchor"]), None)
+
+    @property
+    def n_ranked(self) -> int | None:
+        """Of how many a rank is; None where nobody has one."""
+        return next((row["n_ranked"] for row in self.ratings if row["n_ranked"]), None)
+
     def to(self, rated: Row, kind: str) -> Row | None:
         """The comparison of a rated checkpoint with its "predecessor" or the "baseline"; None where it was not made."""
         mine = (rated["model"], rated["checkpoint"])

@@ -24,7 +24,8 @@ def standing(model: str, estimator: str, estimate: float | None, rank: tuple[int
     ends = {} if estimate is None else {"ci_low": estimate - 1, "ci_high": estimate + 1}
     low, high = rank or (None, None)
     where = {"model": model, "checkpoint": "unnamed" if model == "plain" else "2", "is_headline": True}
-    return {"estimator": estimator, "estimate": estimate, "rank_low": low, "rank_high": high} | where | ends | of_judge | more
+    place = {"rank_low": low, "rank_high": high, "n_ranked": 2 if rank else None}
+    return {"estimator": estimator, "estimate": estimate} | place | where | ends | of_judge | more
 
 
 def error(verdict: str, delta: float) -> dict[str, Any]:
@@ -50,10 +51,13 @@ def ranking(standings: list[dict[str, Any]], compared: list[dict[str, Any]], ref
 def test_the_three_stand_side_by_side_best_corrected_first() -> None:
     found = ranking(ROWS, [error("higher", 1.8)])
     assert found.title == "plain: overall, judge eye"
-    assert found.lines == [
-        ["plain", "7.000 (6.000 to 8.000)", "rank 2", "7.000 (6.000 to 8.000)", "rank 1–2", "6.900 (5.900 to 7.900)", "rank 1"],
-        ["dear/2", "8.000 (7.000 to 9.000)", "rank 1", "6.000 (5.000 to 7.000)", "rank 1–2", "6.100 (5.100 to 7.100)", "rank 2"],
+    assert [line[0::2] for line in found.lines] == [
+        ["plain", "rank 2 of 2", "rank 1–2 of 2", "rank 1 of 2"], ["dear/2", "rank 1 of 2", "rank 1–2 of 2", "rank 2 of 2"],
     ]  # fmt: skip
+    assert [line[1::2] for line in found.lines] == [
+        ["7.000 (6.000 to 8.000)", "7.000 (6.000 to 8.000)", "6.900 (5.900 to 7.900)"],
+        ["8.000 (7.000 to 9.000)", "6.000 (5.000 to 7.000)", "6.100 (5.100 to 7.100)"],
+    ]
     assert found.sentences == [
         "The judge is kinder to dear/2 than to plain by 1.80 (1.30 to 2.30).",
         "The labels look like a random part of the prompts (p = 0.400).",

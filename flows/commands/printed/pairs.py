@@ -46,10 +46,9 @@ def _comparisons(board: PairBoard) -> Table:
 
 def _ratings(board: PairBoard) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    table.add_column("rank", justify="right", no_wrap=True)
+    table.add_column("rank" if board.n_ranked is None else f"rank of {board.n_ranked}", justify="right", no_wrap=True)
     table.add_column("checkpoint", overflow="fold", min_width=10)
-    anchor = next((row["anchor"] for row in board.ratings if row["anchor"]), None)
-    being = "" if anchor is None else f", {'the mean' if anchor == '__mean__' else one_line(anchor)} being 0"
+    being = "" if board.zero is None else f", {'the mean' if board.zero == '__mean__' else one_line(board.zero)} being 0"
     table.add_column(f"rating [95 %]{being}")
     for row in board.ratings:
         style = "bold" if row["rank_high"] == 1 else ""

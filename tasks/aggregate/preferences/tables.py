@@ -1,16 +1,13 @@
 """From verdicts of pairs to the tables preferences, preference_ratings and position_bias. What a row says is in their files."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Mapping
 
 import polars as pl
 
 from schemas.identities import canonical_json
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
-from schemas.statuses.cells import RatedState
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
 from tasks.aggregate.comparisons.families import Family, corrected
@@ -18,9 +15,9 @@ from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows
 from tasks.aggregate.preferences.prompts import Pairs, by_prompt, pairs_of
+from tasks.aggregate.preferences.ranks import beside_ratings, with_ranks, without_verdict
 from tasks.aggregate.preferences.ratings import rated
 from tasks.aggregate.preferences.win_rates import win_rate_rows
-from tasks.aggregate.standings import rank_ranges
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
 
@@ -54,18 +51,22 @@ def preference_tables(
             parts, by_judge = by_prompt(mine, "meeting", "category"), named | {"judge_model": judge}
             rows, two = rated(parts, pairs.meetings, run.baseline, run.min_coverage)
             ratings += [by_judge | row for row in rows]
-            rating_pairs += [by_judge | row for row in two]
-            if judge == ALL_JUDGES:
-                continue
-            evidence = {} if plans is None else evidence_of(parts, pairs, plans[str(rubric_id), judge])
+            evidence = {} if plans is None or judge == ALL_JUDGES else evidence_of(parts, pairs, plans[str(rubric_id), judge])
+            found: list[Row] = []
             for meeting, cells in cells_of(parts, pairs.categories, expected).items():
-                found = win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
-                compared += [by_judge | row for row in found]
+                found += win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
+            if judge == ALL_JUDGES:
+                rating_pairs += [by_judge | row for row in [*two, *beside_ratings(rows, found)]]
+                continue
+            rating_pairs += [by_judge | row for row in without_verdict(two, found)]
+            compared += [by_judge | row for row in found]
             biases += [by_judge | row for row in bias_rows(mine, pairs.categories, expected, run.min_coverage)]
-    compared, rating_pairs = (_in_families(rows, verdicts, run) for rows in (compared, rating_pairs))
+    compared, rating_pairs = (
+        corrected(_in_families(rows, verdicts, run), run.benchmark, run.statistics) for rows in (compared, rating_pairs)
+    )
     found_rows = {
-        PREFERENCES: [_of_win_rate(row, run.benchmark) for row in corrected(compared, run.benchmark, run.statistics)],
-        PREFERENCE_RATINGS: _ranked(ratings, corrected(rating_pairs, run.benchmark, run.statistics)),
+        PREFERENCES: [_of_win_rate(row, run.benchmark) for row in compared],
+        PREFERENCE_RATINGS: list(with_ranks(ratings, compared, rating_pairs)),
         POSITION_BIAS: biases,
     }
     return {table: table.frame(rows).sort(table.key) for table, rows in found_rows.items()}
@@ -92,18 +93,3 @@ def _of_win_rate(row: Row, benchmark: str) -> Row:
     """A corrected row with its address."""
     address = [benchmark, *(row[name] for name in PREFERENCES.key)]
     return row | {"pair_id": hashlib.sha256(canonical_json(address)).hexdigest()[:12]}
-
-
-def _ranked(ratings: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
-    """The ratings with rank ranges, which follow from what every two of them that are rated say."""
-    by_judge: dict[tuple[object, ...], list[Row]] = defaultdict(list)
-    for row in compared:
-        by_judge[row["rubric_id"], row["dimension"], row["judge_model"]].append(row)
-    done = []
-    for key, rows in groupby(ratings, key=lambda row: (row["rubric_id"], row["dimension"], row["judge_model"])):
-        mine, pairs = list(rows), by_judge[key]
-        rated_ones = [(row["model"], row["checkpoint"]) for row in mine if row["state"] == RatedState.RATED]
-        ranges = rank_ranges(rated_ones, pairs) if pairs else {}
-        family = {name: pairs[0][name] for name in ("adjustment", "family", "n_family")} if pairs else {}
-        done += [row | found | family if (found := ranges.get((row["model"], row["checkpoint"]))) else row for row in mine]
-    return done

@@ -9,6 +9,7 @@ import polars as pl
 from schemas.records import UNNAMED
 from schemas.statuses.cells import ComparisonKind, Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator, LabelCheck
+from tasks.publish.standings.wording import rank
 
 PEOPLE = "people"
 UNEVEN = (
@@ -64,12 +65,7 @@ def _number(row: dict[str, object] | None) -> float:
 def _standing(row: dict[str, object] | None) -> tuple[str, str]:
     if row is None:
         return "", ""
-    rank = (
-        ""
-        if row["rank_low"] is None
-        else f"rank {row['rank_low']}" + (f"–{row['rank_high']}" if row["rank_high"] != row["rank_low"] else "")
-    )
-    return figure(row), rank
+    return figure(row), "" if row["rank_low"] is None else f"rank {rank(row)} of {row['n_ranked']}"
 
 
 def name_of_checkpoint(model: str, checkpoint: str) -> str:

@@ -35,11 +35,13 @@ STATES = {
 
 @pytest.mark.parametrize(("rows", "states"), STATES.values(), ids=STATES)
 def test_a_rating_stands_only_on_pairs_over_the_floor(rows, states):
-    found = ratings(rows)
+    found, compared = ratings(rows), tables(rows, floor=0.8)[PREFERENCES].filter(pl.col("verdict").is_not_null())
     assert {name: row["state"] for name, row in found.items()} == dict.fromkeys(found, "rated") | states
     for name, row in found.items():
         is_there = row["state"] == "rated"
-        assert [row[column] is not None for column in ("rating", "ci_low", "rank_low", "n_pairs_rated")] == [is_there] * 4, name
+        assert [row[column] is not None for column in ("rating", "ci_low", "n_pairs_rated")] == [is_there] * 3, name
+        is_compared = name in {*compared["checkpoint_a"], *compared["checkpoint_b"]}
+        assert (row["rank_low"] is not None) == (is_there or is_compared), name
         assert row["reason"] == {"rated": None, "blocked": "unjudged"}.get(row["state"], row["reason"])
     assert {row["coverage_floor"] for row in found.values()} == {0.8}
 

@@ -1,0 +1,30 @@
+"""Ranks by pairs in the terminal: of how many, with who has no rating among them in its place; and whose points are 0."""
+
+import pytest
+
+from flows.commands.printed.pairs import print_pairs
+from flows.observability.terminal import result_console
+from tasks.publish.preferences import pair_boards
+from tests.aggregate.preferences.conftest import said, tables
+
+MIXED = "a b a b = " * 6
+EQUALS = said("1", "2", MIXED) + said("2", "3", MIXED) + said("1", "3", MIXED)
+UNDEFEATED = [row for other in "123" for row in said("4", other, "a " * 30)]
+RATED = "rating [95 %], m/1 being 0"
+
+
+@pytest.mark.parametrize(
+    ("rows", "heading", "lines"),
+    [
+        pytest.param(EQUALS + UNDEFEATED, f"rank of 4 checkpoint {RATED}", ["1 4 won all", "2–4 1 0"], id="one won all"),
+        pytest.param(EQUALS, f"rank of 3 checkpoint {RATED}", ["1–3 1 0"], id="all are rated"),
+        pytest.param(
+            said("1", "2", "a a"), "rank checkpoint rating [95 %]", ["– 1 separated", "– 2 separated"], id="nobody has a rank"
+        ),
+    ],
+)
+def test_a_rank_is_of_how_many(capsys: pytest.CaptureFixture[str], rows: list, heading: str, lines: list[str]) -> None:
+    print_pairs(result_console(), pair_boards(tables(rows)))
+    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    place = printed.index(heading)
+    assert printed[place + 1 : place + 1 + len(lines)] == lines
