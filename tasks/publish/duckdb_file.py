@@ -4,6 +4,7 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 """
 
 import functools
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from schemas.errors import CorruptLakeError
-from schemas.tables.catalogue import TABLES, key_of_all
+from schemas.tables.catalogue import OF_PUBLICATION, TABLES, key_of_all
 from schemas.tables.fields import CI_HIGH, CI_LOW, PUBLISHED, RUN_DATE
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
@@ -19,10 +20,12 @@ from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, push
+from tasks.lake.reading import Lake
+from tasks.lake.small_files import read_files
 from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, VIEWS, quoted, views_sql
 from tasks.publish.folders import LAYOUT
 from tasks.publish.living_tables import living_table
-from tasks.publish.machine_tables import LARGE, partition_folder, tables_folder
+from tasks.publish.machine_tables import LARGE, LISTING, partition_folder, tables_folder
 from tasks.publish.reading import Publication, agreements, publications
 from tasks.publish.withdrawn import taken_back
 
@@ -42,13 +45,15 @@ def deriving(lake_root: Path, benchmark: str) -> AbstractContextManager[None]:
 
 
 def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
-    """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from tables for machines and agreements; None without any.
+    """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from publications' small tables and agreements; None without any.
 
     Every small table is there, even when empty, and holds the rows of all publications, or agreements, with its column
     `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
-    small = [table for table in TABLES.values() if table.name not in LARGE_NAMES and _glob(lake_root, table, benchmark)]
+    older = [one for one in publications(lake_root) if one.benchmark == benchmark and LISTING not in one.files]
+    every = {t: _files(lake_root, t, benchmark, older) for t in TABLES.values() if t.name not in LARGE_NAMES}
+    small = {table: files for table, files in every.items() if files}
     held = agreements(lake_root, benchmark)
     if BENCHMARK_LONG not in small and not held:
         return None
@@ -61,7 +66,9 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         try:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
-                _fill(database, lake_root, benchmark, small)
+                _list_publications(database, lake_root, benchmark)
+                for table, files in small.items():
+                    _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
                 _take_agreements(database, held)
                 _declare(database, benchmark)
                 _describe(database)
@@ -84,29 +91,28 @@ def _pull_small(lake_root: Path, benchmark: str) -> None:
             pull(lake_root, partition_folder(lake_root, table, benchmark).relative_to(lake_root).as_posix())
 
 
-def _fill(database: "DuckDBPyConnection", lake_root: Path, benchmark: str, small: list[Table]) -> None:
-    _list_publications(database, lake_root, benchmark)
-    for table in small:
-        files = quoted(_glob(lake_root, table, benchmark))
-        options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
-        held = [name for name, *_ in database.execute(f"DESCRIBE FROM read_parquet({files}, {options})").fetchall()]
-        columns = ", ".join(_columns(held))
-        database.execute(f'CREATE TABLE "{table.name}" AS SELECT {columns} FROM read_parquet({files}, {options})')  # noqa: S608
-
-
 def _take_agreements(database: "DuckDBPyConnection", held: list[Publication]) -> None:
-    """The tables of agreements, each row with the id of its own; older ones have it under another name, ratings not at all."""
+    """The tables of agreements."""
     for name, table in OF_AGREEMENTS.items():
         paths = [bring(one.folder / f"{table.name}.parquet") for one in held if f"{table.name}.parquet" in one.files]
-        files = ", ".join(quoted(str(path)) for path in paths if path.is_file())
-        if not files:
-            continue
-        source = f"read_parquet([{files}], filename = true, union_by_name = true)"
-        columns = [column for column, *_ in database.execute(f"DESCRIBE FROM {source}").fetchall()]
-        own = "string_split(filename, '/')[-2] AS publication_id"
-        kept = [own if one == PUBLISHED.name else quoted(one, '"') for one in columns if one not in ("filename", "run_id")]
-        kept += [] if PUBLISHED.name in columns else [own]
-        database.execute(f'CREATE TABLE "{name}" AS SELECT {", ".join(kept)} FROM {source}')  # noqa: S608
+        _take(database, name, [str(path) for path in paths if path.is_file()], is_of_one=True)
+
+
+def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is_of_one: bool) -> None:
+    """Make the table of files. `is_of_one`: a file is one publication's, or agreement's, whose id its folder is called by.
+
+    Older ones have the id under another name, ratings not at all.
+    """
+    if not files:
+        return
+    source = f"read_parquet([{', '.join(map(quoted, files))}], filename = true, union_by_name = true, hive_partitioning = false)"
+    columns = [column for column, *_ in database.execute(f"DESCRIBE FROM {source}").fetchall() if column != "filename"]
+    if is_of_one:
+        columns = [column for column in columns if column != "run_id"]
+        own = f"replace(string_split(filename, '/')[-2], 'publication=', '') AS {PUBLISHED.name}"
+    kept = [own if is_of_one and one == PUBLISHED.name else quoted(one, '"') for one in columns]
+    kept += [own] if is_of_one and PUBLISHED.name not in columns else []
+    database.execute(f'CREATE TABLE "{name}" AS SELECT {", ".join(kept)} FROM {source}')  # noqa: S608
 
 
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
@@ -146,15 +152,6 @@ def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None
     database.register("empty", empty)
     database.execute(f'CREATE TABLE "{name}" AS FROM empty')
     database.unregister("empty")
-
-
-def _columns(held: list[str]) -> list[str]:
-    """What is taken of files with these columns: one name for one thing, which older publications called `run_id`."""
-    if "publication" not in held:
-        return [quoted(name, '"') for name in held if name != "benchmark_name"]
-    own = next((name for name in ("publication_id", "run_id") if name in held), "publication")
-    others = {"benchmark_name", "publication", "publication_id", "run_id"} - {own}
-    return ["publication AS publication_id" if name == own else quoted(name, '"') for name in held if name not in others]
 
 
 _LISTED = {
@@ -215,12 +212,20 @@ def _abouts(name: str) -> dict[str, str]:
     return _ABOUT | {field.name: field.about + (f" [{field.unit}]" if field.unit else "") for field in fields}
 
 
-def _glob(lake_root: Path, table: Table, benchmark: str) -> str:
-    """The pattern of a benchmark's files of a table, or its one file; empty where there are none."""
+def _files(lake_root: Path, table: Table, benchmark: str, older: Sequence[Publication]) -> list[str]:
+    """A benchmark's files of a table, or their pattern; and those of `older` publications, which stand in their folders alone."""
     folder = partition_folder(lake_root, table, benchmark)
     if table is DRIFT:
-        return str(living_table(lake_root, DRIFT, benchmark) or "")
-    for pattern in ("*/*.parquet", "*.parquet"):
-        if next(folder.glob(pattern), None):
-            return f"{folder}/{pattern}"
-    return ""
+        return [str(path) for path in (living_table(lake_root, DRIFT, benchmark),) if path]
+    found = [f"{folder}/{pattern}" for pattern in ("*/*.parquet", "*.parquet") if next(folder.glob(pattern), None)][:1]
+    if table is RUNS and older:
+        named = {path.name for path in folder.glob("*.parquet")}
+        found += [str(path) for path in Lake(lake_root).rows_files(RUNS) if path.name not in named and _is_of(path, benchmark)]
+    elif table in OF_PUBLICATION:
+        paths = [bring(one.folder / f"{table.name}.parquet") for one in older if f"{table.name}.parquet" in one.files]
+        found += [str(path) for path in paths if path.is_file()]
+    return found
+
+
+def _is_of(run: Path, benchmark: str) -> bool:
+    return set(read_files([run], RUNS)["benchmark"]) == {benchmark}

@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +18,7 @@ from salon import open as open_publication
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
 from schemas.tables.table import Table
 from tasks.lake.reading import PARTITION_KEYS, Lake
+from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.machine_tables import runs
 from tests.flows.conftest import salon as salon  # noqa: PLC0414  a command as a user calls it
 from tests.flows.flow_support import Said
@@ -79,6 +81,22 @@ def test_what_its_publication_lacks_is_refused_with_what_to_do(world: Path, aske
         asked(open_publication(world / "lake"))
 
 
+def test_salon_duckdb_holds_its_publications_too(world: Path) -> None:
+    """They have no tables for machines."""
+    with duckdb.connect(str(write_duckdb(world / "lake", "old")), read_only=True) as database:
+        long, listed, trend = (
+            database.execute(f"SELECT publication_id, count(*) FROM {name} GROUP BY 1 ORDER BY 2").fetchall()
+            for name in ("benchmark_long", "publications", "trend")
+        )
+        leading = database.execute("SELECT checkpoint, estimate, rank_low FROM leaderboard").fetchall()
+        ran = database.execute("SELECT run_date::VARCHAR, n_asked FROM runs ORDER BY 1").fetchall()
+    assert {name for name, _ in listed} == {name for name, _ in long} == {name for name, _ in trend}
+    assert [n for _, n in long] == [4, 8]
+    assert [n for _, n in trend] == [1, 2]
+    assert leading == [("step-2", 4.5, None), ("step-1", 3.5, None)]
+    assert ran == [("2026-10-01", 6), ("2026-10-02", 6)]
+
+
 @pytest.mark.slow
 def test_the_same_run_asks_nothing_publishes_and_is_verified(upgraded: Said, salon: Callable[..., Said]) -> None:
     assert upgraded.code == 0, upgraded.err
@@ -86,3 +104,6 @@ def test_the_same_run_asks_nothing_publishes_and_is_verified(upgraded: Said, sal
     verified = salon("verify")
     assert verified.code == 0, verified.out
     assert "12 rows and 12 pictures against their digests" in verified.out
+    with duckdb.connect("lake/publish/v1/old/salon.duckdb", read_only=True) as database:
+        rows = database.execute("SELECT publication_id, count(*) FROM benchmark_long GROUP BY 1")
+        assert sorted(n for _, n in rows.fetchall()) == [4, 8, 8]
