@@ -21,7 +21,7 @@ from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, given, publish_agreement, reference_in
 from tasks.publish.folders import PROVENANCE
-from tasks.publish.identity import MADE_OF, benchmark_digest, publication_id
+from tasks.publish.identity import MADE_OF, benchmark_digest, code_version, publication_id
 from tasks.validate.gate_and_quarantine import validate
 from tasks.verify.bundle import BundleName, write_bundle
 from tasks.verify.publication import is_agreement, read_provenance
@@ -64,10 +64,7 @@ def open_published(
     benchmark = load_benchmark(file) if file else _settings(folder, said)
     digest = benchmark_digest(benchmark)
     if file and digest != said.get("benchmark_digest"):
-        raise InputError(
-            f"{file} is not what {folder.name[:12]} was published from: its digest is {digest[:12]}, the publication's "
-            f"{str(said.get('benchmark_digest'))[:12]}; name the file as it was then"
-        )
+        raise InputError(_is_other(file, folder, said, digest))
     more = [] if is_alone else [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
     found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more], advice)
     ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
@@ -82,6 +79,22 @@ def open_published(
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
     context = StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids)
     return Reopened(folder, context, tuple(differences), {name: rubric.folder for name, rubric in others.items()})
+
+
+def _is_other(file: Path, folder: Path, said: Mapping[str, Any], digest: str) -> str:
+    """What is said of a benchmark file of another digest than the publication names."""
+    theirs, code = (str(one)[:12] for one in (said.get("benchmark_digest"), said["identities"]["code_version"]))
+    if code == code_version()[:12]:
+        return (
+            f"{file} is not what {folder.name[:12]} was published from: its digest is {digest[:12]}, the publication's {theirs}; "
+            "name the file as it was then"
+        )
+    return (
+        f"{folder.name[:12]} was published by another version of the code ({code}; this one is {code_version()[:12]}), under the "
+        f"digest {theirs} of its benchmark file; this one gives {file} {digest[:12]}. Settings changed names and defaults since, "
+        "so that is so also where nobody changed the file: its numbers cannot be made again with this version. Verify with the "
+        "version that published it; or publish it again with this one (salon run), and verify that"
+    )
 
 
 def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:

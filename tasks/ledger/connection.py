@@ -35,7 +35,10 @@ BUSY_TIMEOUT_MS = 30_000
 _LEAST_IDLE_MS = 10_000
 _LARGEST_PAGE = 65_536  # of SQLite, in bytes
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
-_NEVER_RELEASED = ("1", "2")
+_OF_BEFORE = {"1", "2"}
+_CARRY_ON = """run the same command once with commit ca92e04, the last that carries it on. Or name another ledger: the next run \
+takes into it the replies that the lake holds, as `salon import FILE --replies LAKE/replies/` does; those of a run that \
+was killed before its snapshot are in this one alone"""
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
@@ -204,10 +207,7 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
         version = _upgrade(engine, schema)
     if version == schema.version:
         return
-    if version in _NEVER_RELEASED:
-        advice = "no release wrote it. Open it once with Salon 0.1.0, which carries it on, or name another ledger"
-    else:
-        advice = "use the Salon that wrote it, or a newer one"
+    advice = _CARRY_ON if version in _OF_BEFORE else "use the Salon that wrote it, or a newer one"
     raise StoreError(f"the ledger {shown} has version {version}, and this Salon knows version {schema.version}; {advice}")
 
 

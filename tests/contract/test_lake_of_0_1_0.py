@@ -97,6 +97,22 @@ def test_salon_duckdb_holds_its_publications_too(world: Path) -> None:
     assert ran == [("2026-10-01", 6), ("2026-10-02", 6)]
 
 
+def test_verify_says_of_its_publication_that_other_code_published_it(world: Path, salon: Callable[..., Said]) -> None:
+    """The file is as it was: its digest is another because settings have other defaults by now."""
+    said = salon("verify", "--file", "benchmark.toml")
+    assert said.code == 2
+    assert re.search(r"b760d4caa47f was published by another version of the code \(babf56c4bcdc; this one is ", said.err)
+    assert "publish it again with this one (salon run)" in said.err
+
+
+def test_its_ledger_is_refused_with_both_ways_on(world: Path, salon: Callable[..., Said]) -> None:
+    file = world / "benchmark.toml"
+    file.write_text(file.read_text().replace('ledger = "sqlite:///ledger.db"\n', ""))
+    said = salon(*NIGHT)
+    assert said.code == 3
+    assert re.search(r"ledger\.db has version 1, .* commit ca92e04, the last .* Or name another ledger: the next run ", said.err)
+
+
 @pytest.mark.slow
 def test_the_same_run_asks_nothing_publishes_and_is_verified(upgraded: Said, salon: Callable[..., Said]) -> None:
     assert upgraded.code == 0, upgraded.err

@@ -106,7 +106,7 @@ def test_a_new_ledger_has_the_tables_declared(address: str) -> None:
     assert differences(written(address), SCHEMA) == []
 
 
-@pytest.mark.parametrize(("version", "advice"), [("9", "a newer one"), ("", "a newer one"), ("2", "once with Salon 0.1.0")])
+@pytest.mark.parametrize(("version", "advice"), [("9", "a newer one"), ("", "a newer one"), ("2", "with commit ca92e04")])
 def test_a_version_that_is_not_known_is_refused_and_left_alone(address: str, version: str, advice: str) -> None:
     written(address)
     execute(address, f"update ledger_meta set value = '{version}' where name = 'version'")
