@@ -35,6 +35,7 @@ check: $(VENV)/.dev  ## style, types, import contracts, rubrics
 simulate: $(VENV)/.run  ## count how often the published figures are right: draws from a known world, the demo repainted (minutes)
 	$(BIN)/python -m benchmarks.simulations.statistics
 	$(BIN)/python -m benchmarks.simulations.totals
+	$(BIN)/python -m benchmarks.simulations.few_prompts
 	$(BIN)/python -m benchmarks.simulations.demo
 	$(BIN)/python -m benchmarks.simulations.nights --families 1500
 	$(BIN)/python -m benchmarks.simulations.agreement

@@ -73,7 +73,7 @@ def intervals(rng: np.random.Generator, n_draws: int) -> Iterator[tuple[str, Hel
     for name, (most, many) in PICTURES.items():
         for n_prompts in (5, 10, 30, 100):
             pairs = [unequal(rng, n_prompts, most, many) for _ in range(n_draws)]
-            ends = [rate([one[k] for one in pairs], 0.5, (0, 1)) for k in (0, 1)]
+            ends = [rate([one[k] for one in pairs], 0.5, (0, 1), allows_for_skew=k == 1) for k in (0, 1)]
             yield f"yes/no, {n_prompts} prompts of {name} pictures: 0.5", *ends, False
 
 
@@ -84,7 +84,7 @@ def single(values: np.ndarray) -> ClusteredMean:
 def held(drawn: Sequence[Sequence[ClusteredMean]], truth: float, ends: tuple[float, float]) -> tuple[Held, Held]:
     """Where a category without variation is certain, and as published."""
     certain = [as_if_certain(strata) for strata in drawn]
-    return rate(certain, truth, ends), rate([mean_of_means(strata) for strata in drawn], truth, ends)
+    return rate(certain, truth, ends), rate([mean_of_means(strata) for strata in drawn], truth, ends, allows_for_skew=True)
 
 
 def as_if_certain(strata: Sequence[ClusteredMean]) -> ClusteredMean:
@@ -95,8 +95,9 @@ def as_if_certain(strata: Sequence[ClusteredMean]) -> ClusteredMean:
     return ClusteredMean(float(np.mean([one.mean for one in strata])), float(np.sqrt(parts.sum())), df, n_prompts, None)
 
 
-def rate(means: Sequence[ClusteredMean], truth: float, ends: tuple[float, float]) -> Held:
-    found = [one for mean in means if isinstance(one := interval(mean, *ends), Interval)]
+def rate(means: Sequence[ClusteredMean], truth: float, ends: tuple[float, float], *, allows_for_skew: bool = False) -> Held:
+    made = [interval(mean, *ends, allows_for_skew=allows_for_skew) for mean in means]
+    found = [one for one in made if isinstance(one, Interval)]
     return float(np.mean([one.low <= truth <= one.high for one in found])), float(np.mean([one.high - one.low for one in found]))
 
 

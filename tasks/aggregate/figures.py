@@ -97,7 +97,7 @@ def _describe(
         bounds = (estimate.mean, estimate.mean)
     row |= {"bound_low": bounds[0], "bound_high": bounds[1], "nominal_level": level}
     if estimand is Estimand.PROMPTS_LIKE_THESE:
-        low, high = (interval(mean, *ends, level) for mean in bound_means(strata))
+        low, high = (interval(mean, *ends, level, allows_for_skew=True) for mean in bound_means(strata))
         row |= {"bound_ci_low": low.low if isinstance(low, Interval) else None}
         row |= {"bound_ci_high": high.high if isinstance(high, Interval) else None}
     if estimate is None or coverage < floor:
@@ -115,7 +115,7 @@ def _level(strata: Sequence[Tally]) -> float:
 def _figures(estimate: ClusteredMean, ends: tuple[float, float], estimand: Estimand, level: float) -> dict[str, object]:
     row: dict[str, object] = {"estimate": estimate.mean, "se": estimate.se, "design_effect": estimate.design_effect}
     is_like_these = estimand is Estimand.PROMPTS_LIKE_THESE
-    found = interval(estimate, *ends, level)
+    found = interval(estimate, *ends, level, allows_for_skew=is_like_these)
     if not isinstance(found, Interval):
         lacks_images = found is CellReason.TOO_FEW_PROMPTS and not is_like_these
         reason = CellReason.ONE_IMAGE_PER_PROMPT if lacks_images else found
@@ -160,7 +160,7 @@ def distribution_rows(
 def _steps(strata: Sequence[_Stratum], edges: Sequence[float], level: float) -> Iterator[Row]:
     for index, edge in enumerate(edges):
         joint = mean_of_means([stratum.reached[index] for stratum in strata])
-        found = interval(joint, 0.0, 1.0, level)
+        found = interval(joint, 0.0, 1.0, level, allows_for_skew=True)
         ends = (found.low, found.high) if isinstance(found, Interval) else (None, None)
         yield {
             "score_from": edge, "n_scores": sum(int(stratum.n_scores[index]) for stratum in strata),

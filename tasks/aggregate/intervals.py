@@ -157,11 +157,14 @@ def where_still(variances: Floats, df: Floats, sizes: Floats) -> Floats:
     return np.where(is_still, pooled * np.minimum(1.0, STILL / sizes), variances)
 
 
-def interval(estimate: ClusteredMean, low: float, high: float, level: float = LEVEL) -> Interval | CellReason:
+def interval(
+    estimate: ClusteredMean, low: float, high: float, level: float = LEVEL, *, allows_for_skew: bool = False
+) -> Interval | CellReason:
     """Wilson's (1927) score interval with a t quantile and the effective sample size m(1 - m)/se² of the mean m on [0, 1].
 
     For complex surveys: Dean & Pagano (2015), Franco et al. (2019). It cannot leave [low, high]. Where se is 0 at an end
     of the scale the effective sample size is that of prompts (n_equal); elsewhere on it no interval exists: the reason.
+    `allows_for_skew`: each end with the variance that means of prompts would have there, if larger (_growth()).
     """
     if estimate.se is None or estimate.df is None:
         return CellReason.TOO_FEW_PROMPTS
@@ -171,12 +174,33 @@ def interval(estimate: ClusteredMean, low: float, high: float, level: float = LE
     is_at_end = min(share, 1 - share) <= _ZERO
     if relative <= _ZERO and not is_at_end:
         return CellReason.NO_VARIATION
-    n_effective = estimate.n_equal if relative <= _ZERO or is_at_end else share * (1 - share) / relative**2
+    most = share * (1 - share)
+    n_effective = estimate.n_equal if relative <= _ZERO or is_at_end else most / relative**2
     squared = t_quantile(level, estimate.df) ** 2
-    middle = share + squared / (2 * n_effective)
-    half = math.sqrt(squared * share * (1 - share) / n_effective + (squared / (2 * n_effective)) ** 2)
-    bottom, top = (middle - half) / (1 + squared / n_effective), (middle + half) / (1 + squared / n_effective)
+    bottom, top = _wilson(share, n_effective, squared)
+    if allows_for_skew and not is_at_end:
+        binomial = min(1.0, estimate.n_equal / n_effective)
+        bottom = _wilson(share, n_effective / _growth(bottom, most, binomial), squared)[0]
+        top = _wilson(share, n_effective / _growth(top, most, binomial), squared)[1]
     return Interval(low + width * max(0.0, min(bottom, share)), low + width * min(1.0, max(top, share)))
+
+
+def _wilson(share: float, n: float, squared: float) -> tuple[float, float]:
+    """Both ends for a share of n, `squared` being the quantile's square."""
+    middle = share + squared / (2 * n)
+    half = math.sqrt(squared * share * (1 - share) / n + (squared / (2 * n)) ** 2)
+    return (middle - half) / (1 + squared / n), (middle + half) / (1 + squared / n)
+
+
+def _growth(end: float, most: float, binomial: float) -> float:
+    """How much more a prompt's mean would vary, if at all, than Wilson's interval allows for, were the truth at its `end`.
+
+    Wilson's variance goes with u(1 - u) = `most`, which is right for prompts that say all or nothing. Where they vary less, by
+    the share `binomial` of that, it falls faster towards the scale's ends (of beta distributions with its square): a mean that
+    came out near an end has too small a standard error. (u(1 - u))^1.5 is between, and was chosen by measurement.
+    """
+    ratio = max(0.0, end * (1 - end)) / most
+    return max(1.0, binomial + (1 - binomial) * math.sqrt(ratio))
 
 
 def t_quantile(level: float, df: float) -> float:
