@@ -111,7 +111,7 @@ def run_backfill(
     waited for, `patience_s` long. `on_change` is called when one has ended. Raises StoppedError;
     what failed is in the summary.
     """
-    found = [Backfilled(name, Outcome(), why) for name, why in planned.unreadable.items()]
+    found = [Backfilled(name, Outcome(), why) for name, why in planned.failed.items()]
     asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
 
     def calls() -> Iterator[ShardCall[AskedCheckpoint, Backfilled]]:

@@ -10,8 +10,8 @@ from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
 from flows.partitions.patience import heard_from, patiently
-from flows.partitions.plan import PlannedCheckpoint, prices_of
-from flows.partitions.table import BACKFILL, PartitionState, find_partitions, write_partitions
+from flows.partitions.plan import PlannedCheckpoint, partitions_now
+from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.record import bought_since_then
@@ -85,12 +85,12 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
         check_not_stopped()
     except StoppedError:
         write_partitions(
-            run, find_partitions(run, prices_of(shard.rubrics)), BACKFILL, state=PartitionState.PLANNED, detail="told to stop"
+            run, partitions_now(run, shard.plan, shard.rubrics), BACKFILL, state=PartitionState.PLANNED, detail="told to stop"
         )
         raise
     except SalonError as error:  # what a provider ends one with, it ends all with
         failure, may_pass = str(error), not isinstance(error, ProviderError)
-    left = find_partitions(run, prices_of(shard.rubrics))
+    left = partitions_now(run, shard.plan, shard.rubrics)
     n_left = int(left["n_left"].sum())
     n_got = max(0, shard.n_to_ask - n_left)
     if failure is not None or next(n_tries) > 1:  # what earlier tries bought is in no outcome
@@ -100,6 +100,7 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
         return Backfilled(shard.name, outcome, n_got=n_got)
     if failure is None and n_left:
         failure = f"{n_left:,} of {shard.n_requests:,} requests have no final reply"
+    failure = failure or next(iter(left["mixed"].drop_nulls()), None)
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
     return Backfilled(shard.name, outcome, failure, may_pass, n_got)
 

@@ -19,6 +19,7 @@ from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from flows.run.judging import asked_parts
+from flows.run.other_models import mixed_cells
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
@@ -54,6 +55,11 @@ class PlannedCheckpoint:
         return int(self.partitions["n_left"].sum())
 
     @property
+    def mixed(self) -> str | None:
+        """Why it cannot be published, though all of it were asked: a cell of it is of two models."""
+        return next(iter(self.partitions["mixed"].drop_nulls()), None)
+
+    @property
     def online_usd(self) -> float | None:
         """What the rest costs asked one by one; None where a price is not known."""
         return total_usd(row.forecast.online_usd for row in self.rubrics if row.n_to_ask)
@@ -74,8 +80,13 @@ class BackfillPlan:
 
     @property
     def open(self) -> list[PlannedCheckpoint]:
-        """Those with something left to ask."""
-        return [one for one in self.checkpoints if one.n_to_ask]
+        """Those with something left to ask that can be published then."""
+        return [one for one in self.checkpoints if one.n_to_ask and not one.mixed]
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Those that are not asked, and why."""
+        return {**self.unreadable, **{one.name: one.mixed for one in self.checkpoints if one.mixed}}
 
     @property
     def partitions(self) -> pl.DataFrame:
@@ -140,13 +151,13 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
         usd = [format_usd(each) if one.n_to_ask else "-" for each in (one.online_usd, one.batch_usd)]
         counts = (one.dataset.n_samples, one.n_requests, one.n_requests - one.n_to_ask, one.n_to_ask)
         table.add_row(name_of(one.name), *(f"{n:,}" for n in counts), *usd)
-    n_partitions, n_done = planned.partitions.height, planned.partitions.filter(n_left=0).height
+    n_partitions, n_done = planned.partitions.height, planned.partitions.filter(pl.col("mixed").is_null(), n_left=0).height
     console.print(
         f"{escape(one_line(benchmark))}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
     )
     console.print(table)
-    for name, why in planned.unreadable.items():
-        console.print(name_of(f"{name} cannot be read, and is left out: {why}"))
+    for name, why in planned.failed.items():
+        console.print(name_of(f"{name} {'cannot be read, and ' if name in planned.unreadable else ''}is left out: {why}"))
     n_to_ask = sum(one.n_to_ask for one in planned.open)
     online = format_usd(total_usd(one.online_usd for one in planned.open))
     batch = format_usd(total_usd(one.batch_usd for one in planned.open))
@@ -177,7 +188,14 @@ def _planned(run: StageContext, name: str, is_retrying: bool) -> PlannedCheckpoi
         if is_retrying:
             forget_rejected(quiet, asked_parts(quiet, plan.parts), ledger)
         rows = forecasts(quiet, plan, ledger)
-    return PlannedCheckpoint(name, dataset, plan, rows, find_partitions(quiet, prices_of(rows)))
+    return PlannedCheckpoint(name, dataset, plan, rows, partitions_now(quiet, plan, rows))
+
+
+def partitions_now(run: RunContext, plan: Plan, rubrics: Sequence[PlannedRubric]) -> pl.DataFrame:
+    """find_partitions() of one checkpoint as the ledger has it now, with those that are of two models."""
+    with opened(run.ledger_url) as ledger:
+        mixed = mixed_cells(run, ledger, plan.parts)
+    return find_partitions(run, prices_of(rubrics), mixed)
 
 
 def prices_of(rows: Sequence[PlannedRubric]) -> Prices:

@@ -51,10 +51,13 @@ class PartitionState(StrEnum):
     STALE = "stale"  # the rubric, the judge or the samples are others now; never written, only shown
 
 
-def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) -> pl.DataFrame:
+def find_partitions(
+    run: StageContext, prices: Prices = MappingProxyType({}), mixed: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> pl.DataFrame:
     """The partitions of the run's plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
 
-    `prices`: what a request of a (rubric, judge) costs, online and by batch. Anchors and judges that are only recorded have none.
+    `prices`: what a request of a (rubric, judge) costs, online and by batch. `mixed`, of the run's one checkpoint: why a
+    (rubric, judge) cannot be published though all of it were asked. Anchors and judges that are only recorded have none.
     """
     asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
     of_series = [*SERIES, "rubric_version"]
@@ -69,6 +72,8 @@ def find_partitions(run: StageContext, prices: Prices = MappingProxyType({})) ->
         counted = [(*series, *_counted(asked_of, keyed.pop(series))) for series in list(keyed)]
     schema = dict.fromkeys(of_series, pl.String) | {"n_requests": pl.Int64, "n_left": pl.Int64}
     rows = pl.DataFrame(counted, schema=schema, orient="row")
+    why = [mixed.get(one) for one in rows.select("rubric_id", "judge_model").iter_rows()]
+    rows = rows.with_columns(mixed=pl.Series(why, dtype=pl.String))
     digests = {model: judge_digest(run.judge(model)) for model in asked}
     rows = _priced(rows, prices).join(_samples(run.dataset), on=OF_CHECKPOINT).with_columns(
         benchmark=pl.lit(run.benchmark.name),
@@ -99,20 +104,22 @@ def write_partitions(
     """Write these rows, in place of earlier ones of the same partitions; `state` and `detail` are of those that are not done."""
     process = this_process()
     open_state = pl.col("state") if state is None else pl.lit(state.value)
-    is_done = pl.col("n_left") == 0
+    is_done, is_mixed = pl.col("n_left") == 0, pl.col("mixed").is_not_null()
     rows = found.with_columns(
-        state=pl.when(is_done).then(pl.lit(PartitionState.DONE.value)).otherwise(open_state),
-        detail=pl.when(~is_done).then(pl.lit(detail, dtype=pl.String)),
+        state=pl.when(is_mixed).then(pl.lit(PartitionState.FAILED.value))
+        .when(is_done).then(pl.lit(PartitionState.DONE.value)).otherwise(open_state),
+        detail=pl.when(is_mixed).then("mixed").when(~is_done).then(pl.lit(detail, dtype=pl.String)),
         asked_by=pl.lit(asked_by),
         changed_at=pl.lit(datetime.now(UTC)),
         host=pl.lit(process.host, dtype=pl.String),
         pid=pl.lit(process.pid, dtype=pl.Int64),
         process_started=pl.lit(process.started),
-    )
+    )  # fmt: skip
     folder, written = _folder(run), []
     for row in rows.iter_slices(1):
         target = folder / f"{row['partition_id'].item()}.parquet"
-        if row["n_left"].item() == 0 and target.is_file() and pl.read_parquet(target.read_bytes())["n_left"].item() == 0:
+        was = pl.read_parquet(target.read_bytes())["state"].item() if target.is_file() else None
+        if row["state"].item() == was == PartitionState.DONE:
             continue  # done before: who did it, and when, stays
         write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")
         written.append(target)

@@ -45,6 +45,23 @@ def say_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPar
                 run.reporter.say(said)
 
 
+def mixed_cells(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], str]:
+    """Of a plan of one checkpoint, each (rubric, judge) whose stored replies are by several models: a sentence."""
+    found = defaultdict[tuple[str, str], set[str]](set)
+    for part in asked_parts(run, parts):
+        names = ledger.read(partial(names_answering, keys=run.request_keys(part).to_list()))
+        found[part.rubric_id, part.judge_model] |= {run.judge(part.judge_model).one_name(name) for name in names}
+    return {(rubric_id, judge): _mixed(rubric_id, judge, names) for (rubric_id, judge), names in found.items() if len(names) > 1}
+
+
+def _mixed(rubric_id: str, judge: str, names: set[str]) -> str:
+    return (
+        f"its replies under {rubric_id} by judge {judge} are of {len(names)} models ({', '.join(sorted(names))}), and such "
+        "a cell is not published. Where they are one judge, list their names: accept_models = […]; else ask all anew, of a dated "
+        'snapshot as the judge\'s model or with a deployment = "…"'
+    )
+
+
 def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str]:
     """The sentence, where a cell has replies of two models. Which of them is the cell's own, the most say."""
     names = pl.DataFrame({"request_key": list(told), "name": list(told.values())})

@@ -1,13 +1,15 @@
 """The data checks of a run: stored tables in; checks, quarantine and the gate's decision out. This decides; the flow raises."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from schemas.metrics import natural_key
 from schemas.statuses.rows import CheckSeverity, CheckStatus
-from schemas.tables.stored import CHECKS, QUARANTINE
+from schemas.tables.stored import CHECKS, QUARANTINE, SAMPLES
 from tasks.context import StageContext
 from tasks.validate.buckets import PARTITIONS, ROWS_AT_ONCE, dealt
 from tasks.validate.expectations import all_checks
@@ -24,8 +26,11 @@ _MADE_ANEW = {
     "scores": "the stored replies are then read anew, and no judge is asked",
 }
 
+_ONE_MODEL = "judgements.judge_model.is_one_model_in_a_cell"
+N_CHECKPOINTS_SAID = 10
+
 _ADVICE = {
-    "judgements.judge_model.is_one_model_in_a_cell": (
+    _ONE_MODEL: (
         "The provider changed what answers under the judge's name. Name a dated snapshot as the judge's model and run again: "
         "its questions are asked anew, all by one model. Where both are the same judge, list their names: accept_models = […]."
     ),
@@ -37,16 +42,16 @@ _ADVICE = {
 
 
 def decide(
-    outcomes: Sequence[Outcome], keys: Mapping[str, Sequence[str]], partitions: Mapping[str, str]
+    outcomes: Sequence[Outcome], keys: Mapping[str, Sequence[str]], partitions: Mapping[str, str], mixed: Sequence[str] = ()
 ) -> tuple[bool, list[str]]:
     """Whether a blocking check failed, and a sentence for each failed check, the blocking ones first.
 
-    `keys` are the failing rows' keys by check, `partitions` the partition key by table.
+    `keys` are the failing rows' keys by check, `partitions` the partition key by table, `mixed` checkpoints of several models.
     """
     failed = [outcome for outcome in outcomes if not outcome.is_passed]
     blocking = [outcome for outcome in failed if outcome.check.severity is CheckSeverity.BLOCKING]
     warnings = [outcome for outcome in failed if outcome.check.severity is CheckSeverity.WARNING]
-    said = [f"blocked: {_what(outcome, keys)} {_what_to_do(outcome, partitions)}" for outcome in blocking]
+    said = [f"blocked: {_what(outcome, keys)} {_what_to_do(outcome, partitions, mixed)}" for outcome in blocking]
     return bool(blocking), said + [f"warning: {_what(outcome, keys)}" for outcome in warnings]
 
 
@@ -62,8 +67,11 @@ def _what(outcome: Outcome, keys: Mapping[str, Sequence[str]]) -> str:
     return f"{check.name} failed for {rows} ({', '.join(first)}{rest}): {check.about}"
 
 
-def _what_to_do(outcome: Outcome, partitions: Mapping[str, str]) -> str:
+def _what_to_do(outcome: Outcome, partitions: Mapping[str, str], mixed: Sequence[str]) -> str:
     table = outcome.check.table
+    if outcome.check.name == _ONE_MODEL and mixed:
+        rest = ", …" if len(mixed) > N_CHECKPOINTS_SAID else ""
+        return f"They are of {', '.join(mixed[:N_CHECKPOINTS_SAID])}{rest}. {_ADVICE[_ONE_MODEL]}"
     if outcome.check.name in _ADVICE:
         return _ADVICE[outcome.check.name]
     if outcome.check.is_of_table and table == "samples":
@@ -95,11 +103,22 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     with dealt(context.lake, ids, rows_at_once) as stored:
         outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics, most), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
-    is_blocked, sentences = decide(outcomes, keys, {table.name: ids[key] for table, key in PARTITIONS.items()})
+    stored_as = {table.name: ids[key] for table, key in PARTITIONS.items()}
+    is_blocked, sentences = decide(outcomes, keys, stored_as, _checkpoints_of(context, keys.get(_ONE_MODEL, [])))
     named = {"publication_id": context.ids.publication_id}
     checks = CHECKS.frame(named | row for row in _checks(outcomes, keys)).sort("check")
     quarantine = QUARANTINE.frame(named | row for row in _quarantine(outcomes, keys)).sort("table_name", "row_key_json", "check")
     return ValidationResult(checks, quarantine, is_blocked, sentences)
+
+
+def _checkpoints_of(context: StageContext, keys: Sequence[str]) -> list[str]:
+    """The checkpoints of failing judgements, model by model."""
+    ids = list({json.loads(key)["sample_id"] for key in keys})
+    if not ids:
+        return []
+    rows = context.lake.scan(SAMPLES, context.ids.dataset_id).filter(pl.col("sample_id").is_in(ids))
+    made = rows.select("model", "checkpoint").unique().collect().rows()
+    return [f"{model}/{checkpoint}" for model, checkpoint in sorted(made, key=lambda one: (one[0], natural_key(one[1])))]
 
 
 def _checks(outcomes: Sequence[Outcome], keys: Mapping[str, list[str]]) -> Iterator[dict[str, object]]:
