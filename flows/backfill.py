@@ -30,7 +30,7 @@ from flows.partitions.plan import (
     say_preview,
 )
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
-from flows.partitions.whole import is_published, whole_and_there
+from flows.partitions.whole import is_published, say_gone, whole_and_there
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
 from flows.run.pipeline import run_pipeline
@@ -129,9 +129,11 @@ def run_backfill(
     run.reporter.finish("judge")
     run.reporter.finish("backfill")
     told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=run.benchmark.limits.max_usd)
-    names = whole_and_there(run, planned.unreadable)
+    names, gone = whole_and_there(run, planned.failed)
     is_new = any(done.name in names for done in found)
-    if not names or (not is_new and is_published(run, names)):
+    is_made = bool(names) and (is_new or not is_published(run, names))
+    say_gone(run, gone, is_made=is_made)
+    if not is_made:
         return told(None)
     counted = {done.name for done in found if done.outcome.n_requests}
     others = [one for one in planned.checkpoints if one.name not in counted]

@@ -197,6 +197,7 @@ def backfill(
     from flows.executors.lake_use import lake_in_use
     from flows.nights.checkpoints import choose
     from flows.partitions.grid import write_grid
+    from flows.partitions.left import left_now
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
     from flows.partitions.table import BACKFILL, note_planned, read_partitions
     from flows.run.context import check_keys
@@ -205,7 +206,7 @@ def backfill(
     run = open_backfill(file, day, max_usd=max_usd)
     out = result_console()
     if listed:
-        print_partitions(out if out.is_terminal else Console(width=WIDE), read_partitions(run))
+        print_partitions(out if out.is_terminal else Console(width=WIDE), left_now(run, read_partitions(run)))
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:

@@ -18,18 +18,25 @@ from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells
 
 
-def whole_and_there(run: RunContext, left_out: Collection[str]) -> list[str]:
-    """The checkpoints that are done and whose pictures a source holds; the others are told of, but these that cannot be read."""
+def whole_and_there(run: RunContext, left_out: Collection[str]) -> tuple[list[str], list[str]]:
+    """The checkpoints that are done and whose pictures a source holds, but `left_out`; and those whose pictures are gone."""
     there = in_sources(run, {})
     whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
-    gone = [name for name, is_there in whole.items() if not is_there]
-    if gone:
-        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, so not in this table: {named(gone)}")
     names = [name for name, is_there in whole.items() if is_there and name not in left_out]
     broken = _unreadable(run, names) if names else {}
     for name, why in broken.items():
-        run.reporter.say(f"{name} is done, but cannot be read any more, so not in this table: {why}")
-    return [name for name in names if name not in broken]
+        run.reporter.say(f"{name} is done, but cannot be read any more, so in no table that is made now: {why}")
+    return [name for name in names if name not in broken], [name for name, is_there in whole.items() if not is_there]
+
+
+def say_gone(run: RunContext, gone: Sequence[str], *, is_made: bool) -> None:
+    """What becomes of checkpoints that are done and whose pictures no source holds any more."""
+    if gone:
+        no_table = (
+            "which is no cause for a new table: the one that is published holds what it held, and `salon run FILE` makes one"
+        )
+        what = "so not in this table" if is_made else f"{no_table} of what the sources hold now"
+        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, {what}: {named(gone)}")
 
 
 def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:

@@ -1,10 +1,14 @@
 """`salon backfill --list`: where each partition stands, as a table. What a partition is: flows/partitions/table.py."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, name_of
+from schemas.metrics import natural_key
 from tasks.publish.report.partitions import in_sight
 
 WIDE = 160  # columns of a table that goes to a file or a pipe
@@ -18,7 +22,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
         shown.add_column(name, justify="right" if name in ("requests", "left") else "left", overflow="fold")
-    for row in table.iter_rows(named=True):
+    for row in sorted(table.iter_rows(named=True), key=_in_order):
         state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
         shown.add_row(
             name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
@@ -32,6 +36,10 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
         console.print(
             f"{n_all - table.height} of earlier rubrics, judges or samples, which later ones took the place of, left out"
         )
+
+
+def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row["model"], natural_key(row["checkpoint"]), row["checkpoint"], row["rubric_id"], row["judge_model"]
 
 
 def _cut(said: str) -> str:

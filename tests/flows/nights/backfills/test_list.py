@@ -1,0 +1,54 @@
+"""`--list` after a kill: what is left now, in natural order. And a checkpoint whose pictures are gone: what takes it out."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.flows.flow_support import Said, cells_of
+from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
+from tests.support.servers.provider import Play, Provider
+
+
+def test_a_killed_partition_says_what_is_left_now(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    for name in ("step-1", "step-10", "step-2"):
+        make_folder(tmp_path, name)
+    file, n_answered = write_file(tmp_path, scoring.url), 5
+    scoring.script.extend([scoring.then] * n_answered)
+    answer, scoring.then = scoring.then, Play(body=scoring.then.body, delay_s=600)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[4])}
+    command = [sys.executable, "-m", "flows", "backfill", str(file), "--all", "--at-once", "1"]
+    killed = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while scoring.n < n_answered + 4:  # all that may be in flight hangs: what was answered is stored
+        assert killed.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    time.sleep(1)
+    killed.kill()
+    killed.wait()
+    rows = [line.split() for line in salon("backfill", file, "--list").out.splitlines() if line.startswith("m/")]
+    assert [row[0] for row in rows] == ["m/step-1", "m/step-2", "m/step-10"]
+    assert rows[-1][5:8] == ["failed", str(N_PROMPTS), str(N_PROMPTS - n_answered)]
+    scoring.then = answer
+
+
+def test_pictures_that_are_gone_make_no_table_and_a_run_takes_them_out(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider
+) -> None:
+    make_folder(tmp_path, "step-1")
+    gone = make_folder(tmp_path, "step-2")
+    file, lake = write_file(tmp_path, scoring.url), tmp_path / "lake"
+    assert salon("backfill", file, "--all").code == 0
+    gone.rename(tmp_path / "elsewhere")
+    again = salon("backfill", file, "--all")
+    told = " ".join(again.err.split())
+    assert (again.code, "not in this table" in told, "`salon run FILE` makes one of what the sources hold now" in told) == (
+        0, False, True,
+    )  # fmt: skip
+    assert "m/step-2" in told
+    assert set(cells_of(lake)["checkpoint"]) == {"step-1", "step-2"}
+    assert salon("run", file).code == 0
+    assert set(cells_of(lake)["checkpoint"]) == {"step-1"}
