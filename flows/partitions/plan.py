@@ -15,6 +15,7 @@ from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.observability.terminal import Console as OwnConsole
 from flows.observability.terminal import format_usd, name_of, one_line
+from flows.partitions.shared import AskedBefore
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -36,13 +37,17 @@ WIDTH = 120  # characters of the preview in a log
 
 @dataclass(frozen=True, slots=True)
 class PlannedCheckpoint:
-    """One checkpoint: its dataset and plan in the lake, what is left to ask of it, and its partitions."""
+    """One checkpoint: its dataset and plan in the lake, what is left to ask of it, and its partitions.
+
+    `shared`: by (rubric, judge), how much of it is asked about a checkpoint before it in the plan.
+    """
 
     name: str
     dataset: IngestResult
     plan: Plan
     rubrics: tuple[PlannedRubric, ...]
     partitions: pl.DataFrame
+    shared: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def n_requests(self) -> int:
@@ -55,19 +60,32 @@ class PlannedCheckpoint:
         return int(self.partitions["n_left"].sum())
 
     @property
+    def n_own(self) -> int:
+        """Those of them that no checkpoint before it asks."""
+        return self.n_to_ask - sum(self.shared.values())
+
+    @property
     def mixed(self) -> str | None:
         """Why it cannot be published, though all of it were asked: a cell of it is of two models."""
         return next(iter(self.partitions["mixed"].drop_nulls()), None)
 
     @property
     def online_usd(self) -> float | None:
-        """What the rest costs asked one by one; None where a price is not known."""
-        return total_usd(row.forecast.online_usd for row in self.rubrics if row.n_to_ask)
+        """What its own cost asked one by one; None where a price is not known."""
+        return total_usd(self._of_own(row, row.forecast.online_usd) for row in self.rubrics if row.n_to_ask)
 
     @property
     def batch_usd(self) -> float | None:
-        """What it costs by the Batch API."""
-        return total_usd(row.forecast.batch_usd for row in self.rubrics if row.n_to_ask)
+        """What they cost by the Batch API."""
+        return total_usd(self._of_own(row, row.forecast.batch_usd) for row in self.rubrics if row.n_to_ask)
+
+    def minutes(self, limits: Limits) -> float | None:
+        """Minutes that asking them takes online; None where neither limits nor latency are known."""
+        return total_usd(self._of_own(row, row.minutes(limits)) for row in self.rubrics if row.n_to_ask)
+
+    def _of_own(self, row: PlannedRubric, whole: float | None) -> float | None:
+        """The share of its own of what all that is left under a rubric costs or takes."""
+        return None if whole is None else whole * (1 - self.shared.get((row.rubric_id, row.judge.id), 0) / row.n_to_ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +119,7 @@ class BackfillPlan:
     @property
     def minutes(self) -> float | None:
         """Minutes the asking takes online; None where neither limits nor latency are known."""
-        rows = [row.forecast for one in self.open for row in one.rubrics]
-        return total_usd(row.minutes(self.limits) for row in rows if row.n_to_ask)
+        return total_usd(one.minutes(self.limits) for one in self.open)
 
 
 def open_backfill(
@@ -129,9 +146,10 @@ def plan_backfill(
         with opened(run.ledger_url) as ledger:
             restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten
     reporter.start("look at checkpoints", len(asked))
+    asked_before = AskedBefore()
     for one in reversed(asked):
         try:
-            planned.append(_planned(run, one.name, is_retrying))
+            planned.append(_planned(run, one.name, is_retrying, asked_before))
         except (SourceError, NothingToJudgeError) as error:
             unreadable[one.name] = str(error)
         reporter.advance("look at checkpoints")
@@ -148,8 +166,8 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     for name in ("samples", "requests", "stored", "to ask", "online", "batch"):
         table.add_column(name, justify="right")
     for one in planned.checkpoints:
-        usd = [format_usd(each) if one.n_to_ask else "-" for each in (one.online_usd, one.batch_usd)]
-        counts = (one.dataset.n_samples, one.n_requests, one.n_requests - one.n_to_ask, one.n_to_ask)
+        usd = [format_usd(each) if one.n_own else "-" for each in (one.online_usd, one.batch_usd)]
+        counts = (one.dataset.n_samples, one.n_requests, one.n_requests - one.n_to_ask, one.n_own)
         table.add_row(name_of(one.name), *(f"{n:,}" for n in counts), *usd)
     n_partitions, n_done = planned.partitions.height, planned.partitions.filter(pl.col("mixed").is_null(), n_left=0).height
     console.print(
@@ -158,7 +176,10 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     console.print(table)
     for name, why in planned.failed.items():
         console.print(name_of(f"{name} {'cannot be read, and ' if name in planned.unreadable else ''}is left out: {why}"))
-    n_to_ask = sum(one.n_to_ask for one in planned.open)
+    n_to_ask = sum(one.n_own for one in planned.open)
+    n_shared = sum(one.n_to_ask for one in planned.open) - n_to_ask
+    if n_shared:
+        console.print(f"shared      {n_shared:,} more are those of a checkpoint above, and are counted there")
     online = format_usd(total_usd(one.online_usd for one in planned.open))
     batch = format_usd(total_usd(one.batch_usd for one in planned.open))
     minutes = planned.minutes
@@ -178,7 +199,7 @@ def say_preview(reporter: Reporter, benchmark: str, planned: BackfillPlan) -> No
         reporter.on_word("\n".join(line.rstrip() for line in page.getvalue().splitlines()))
 
 
-def _planned(run: StageContext, name: str, is_retrying: bool) -> PlannedCheckpoint:
+def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: AskedBefore) -> PlannedCheckpoint:
     quiet = RunContext.of(run)
     dataset = stages.ingest(quiet, [name])
     quiet = quiet.having(dataset_id=dataset.dataset_id)
@@ -188,7 +209,10 @@ def _planned(run: StageContext, name: str, is_retrying: bool) -> PlannedCheckpoi
         if is_retrying:
             forget_rejected(quiet, asked_parts(quiet, plan.parts), ledger)
         rows = forecasts(quiet, plan, ledger)
-    return PlannedCheckpoint(name, dataset, plan, rows, partitions_now(quiet, plan, rows))
+    planned = PlannedCheckpoint(name, dataset, plan, rows, partitions_now(quiet, plan, rows))
+    if not planned.n_to_ask or planned.mixed:
+        return planned
+    return replace(planned, shared=asked_before.shared_by(quiet, plan.parts))
 
 
 def partitions_now(run: RunContext, plan: Plan, rubrics: Sequence[PlannedRubric]) -> pl.DataFrame:

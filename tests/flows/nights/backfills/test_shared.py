@@ -1,0 +1,29 @@
+"""The preview counts and prices a question that two checkpoints share once, as it is asked."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.flows.flow_support import Said
+from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
+from tests.support.servers.provider import Provider
+
+N_SHARED = 5
+
+
+def test_a_shared_question_is_counted_and_priced_once(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    for name in ("step-1", "step-2"):
+        make_folder(tmp_path, name, N_SHARED)
+    file = write_file(tmp_path, scoring.url)
+    told = salon("backfill", file, "--all", "--dry-run").out
+    n_all = 2 * N_PROMPTS - N_SHARED
+    counts = [line.split()[1:5] for line in told.splitlines() if line.startswith("m/")]
+    assert counts == [["12", "12", "0", "12"], ["12", "12", "0", "7"]]
+    assert f"to ask      {n_all} requests" in told
+    assert f"shared      {N_SHARED} more are those of a checkpoint above, and are counted there" in told
+    first, second = (float(usd) for usd in re.findall(r"^m/.*?\$([\d.]+)", told, re.MULTILINE))
+    assert round(second / first, 1) == round((N_PROMPTS - N_SHARED) / N_PROMPTS, 1)
+    assert salon("backfill", file, "--all").code == 0
+    assert scoring.n == n_all
+    told = salon("backfill", file, "--all", "--dry-run").out
+    assert ("to ask      0 requests" in told, "\nshared " in told) == (True, False)
