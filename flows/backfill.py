@@ -19,7 +19,7 @@ from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
-from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint
+from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid
 from flows.partitions.patience import PATIENCE_MINUTES
@@ -83,7 +83,8 @@ def backfill(
             planned = plan_backfill(run, checkpoints, since, reporter, is_retrying=is_retrying)  # once the one before is done
             say_preview(reporter, run.benchmark.name, planned)
             try:
-                summary = run_backfill(context, planned, 60 * patience_minutes, kept_anew(context, file))
+                with recorded_without_table(context, planned):
+                    summary = run_backfill(context, planned, 60 * patience_minutes, kept_anew(context, file))
             finally:
                 write_grid(run, file)
         if summary.run is not None:
@@ -108,8 +109,7 @@ def run_backfill(
     """Ask what is open, one call of the executor a checkpoint, and publish every checkpoint that is whole; nothing new, no table.
 
     A checkpoint that fails does not stop the others, unless money, the account or an outage is what ended it: that one is
-    waited for, `patience_s` long. `on_change` is called when one has ended. Raises StoppedError;
-    what failed is in the summary.
+    waited for, `patience_s` long. `on_change` is called when one has ended. Raises StoppedError; what failed is in the summary.
     """
     found = [Backfilled(name, Outcome(), why) for name, why in planned.failed.items()]
     asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))

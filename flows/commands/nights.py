@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.commands.printed.alarms import alarms_of, print_alarms
-from flows.commands.printed.partitions import WIDE, print_partitions
+from flows.commands.printed.partitions import WIDE, print_cost, print_partitions
 from flows.commands.printed.plan import print_plan
 from flows.commands.running import (
     BenchmarkFile,
@@ -201,12 +201,15 @@ def backfill(
     from flows.partitions.plan import open_backfill, plan_backfill, print_preview
     from flows.partitions.table import BACKFILL, note_planned, read_partitions
     from flows.run.context import check_keys
+    from tasks.publish.machine_tables import runs
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
     out = result_console()
     if listed:
-        print_partitions(out if out.is_terminal else Console(width=WIDE), left_now(run, read_partitions(run)))
+        page = out if out.is_terminal else Console(width=WIDE)
+        print_partitions(page, left_now(run, read_partitions(run)))
+        print_cost(page, runs(run.lake), run.benchmark.name)
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:

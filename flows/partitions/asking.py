@@ -1,6 +1,8 @@
 """One checkpoint of a backfill: asked what it lacks, and what became of it. Which are asked, and the table: backfill.py."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -9,12 +11,13 @@ from flows.executors.base import End, stage_task
 from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
+from flows.observability.terminal import format_usd
 from flows.partitions.patience import heard_from, patiently
-from flows.partitions.plan import PlannedCheckpoint, partitions_now
+from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.record import bought_since_then
+from flows.run.record import bought_since_then, record
 from schemas.errors import ProviderError, SalonError, StoppedError
 from schemas.statuses.rows import ReplyStatus
 from tasks.context import StageContext
@@ -113,3 +116,28 @@ def _bought(run: RunContext, shard: PlannedCheckpoint, began_at: datetime, n_lef
     return replace(
         found, n_by_status=Counter({ReplyStatus.ANSWERED.value: n_new}), is_spent=last.is_spent, refused_usd=last.refused_usd
     )
+
+
+@contextmanager
+def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[None]:
+    """While a backfill runs: one that ends without a table, by itself, by an error or told to stop, has its row, `stopped`.
+
+    What it bought is counted from the ledger, as that of a run. Its dataset is the newest checkpoint's that had something to ask.
+    """
+    started_at, before = datetime.now(UTC), run.reporter.ran
+    try:
+        yield
+    finally:
+        if run.reporter.ran is before and planned.open:
+            try:
+                bought = sum((_bought_of(run, one, started_at) for one in planned.open), Outcome())
+                if bought.n_asked:
+                    record(run, started_at, planned.open[0].dataset, bought, "stopped", is_backfill=True)
+                    least = "at least " if bought.is_at_least else ""
+                    run.reporter.say(f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table")
+            except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it
+                run.reporter.say(f"what this backfill bought has no row in `runs`: {error}")
+
+
+def _bought_of(run: RunContext, one: PlannedCheckpoint, since: datetime) -> Outcome:
+    return bought_since_then(run.having(dataset_id=one.dataset.dataset_id, plan_id=one.plan.plan_id), since, one.plan)

@@ -7,7 +7,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console, name_of
+from flows.observability.terminal import Console, format_usd, name_of
 from schemas.metrics import natural_key
 from tasks.publish.report.partitions import in_sight
 
@@ -40,6 +40,17 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
 
 def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:
     return row["model"], natural_key(row["checkpoint"]), row["checkpoint"], row["rubric_id"], row["judge_model"]
+
+
+def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
+    """What the benchmark's backfills cost together, by their rows in `runs`."""
+    mine = runs.filter(benchmark=benchmark, asked_by="backfill")
+    if not mine.is_empty():
+        costs = mine["cost_usd"].drop_nulls().to_list()
+        least = "at least " if mine["is_at_least"].any() else ""
+        usd, n_sent = format_usd(sum(costs) if costs else None), mine["n_asked"].sum()
+        said = f"{least}{usd} in {mine.height} backfills, {n_sent:,} requests sent"
+        console.print(f"{said} (table `runs`; one that was killed has no row)")
 
 
 def _cut(said: str) -> str:
