@@ -6,6 +6,7 @@ What each night said: series.py; the statistics: tasks/aggregate/drift/; making 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -23,10 +24,12 @@ from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
 from tasks.publish.duckdb_file import deriving, write_duckdb
+from tasks.publish.identity import asked_otherwise
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, publications
 from tasks.publish.withdrawn import taken_back
+from tasks.verify.publication import read_provenance
 
 N_NIGHTS_MIN = 2
 
@@ -78,6 +81,30 @@ def standing_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     gone = taken_back(lake_root)
     mine = [p for p in publications(lake_root) if p.benchmark == benchmark and p.publication_id not in gone]
     return sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
+
+
+def read_otherwise(lake_root: Path, benchmark: str, publication_id: str) -> str | None:
+    """In a sentence, that the nights before a night's publication were read by another version of the code; None where not.
+
+    Once at each change: only where the night just before is of another version than this one, and asked the same.
+    """
+    nights = nightly_publications(lake_root, benchmark)
+    mine = next((place for place, one in enumerate(nights) if one.publication_id == publication_id), 0)
+    said = [read_provenance(one.folder) or {} for one in nights[max(0, mine - 1) : mine + 1]]
+    if len(said) < N_NIGHTS_MIN or _code_of(said[0]) == _code_of(said[1]) or asked_otherwise(*said):
+        return None
+    others = [one for one in nights[:mine] if _code_of(read_provenance(one.folder) or {}) != _code_of(said[1])]
+    which = others[0].run_date + (f" to {others[-1].run_date}" if len(others) > 1 else "")
+    return (
+        f"earlier nights of the series ({len(others)}: {which}) were read and published by another version of the code, under "
+        "whose rules the same replies may have other scores: a step on this night may be the code's. CHANGELOG.md says under "
+        '"Scores that change" which; a run of their dates reads them again and asks nothing (docs/nights.md, After an upgrade)'
+    )
+
+
+def _code_of(said: Mapping[str, Any]) -> object:
+    identities = said.get("identities")
+    return identities.get("code_version") if isinstance(identities, dict) else None
 
 
 def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.nights.drift import write_drift
+from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.record import Night, night_budget, note_night
 from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
@@ -107,6 +107,9 @@ def run_pipeline(
         note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
+    otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
+    if otherwise:
+        run.reporter.say(otherwise)
     push(run.lake.root, write_index(run.lake.root))
     return summary
 

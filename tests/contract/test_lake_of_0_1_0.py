@@ -123,3 +123,13 @@ def test_the_same_run_asks_nothing_publishes_and_is_verified(upgraded: Said, sal
     with duckdb.connect("lake/publish/v1/old/salon.duckdb", read_only=True) as database:
         rows = database.execute("SELECT publication_id, count(*) FROM benchmark_long GROUP BY 1")
         assert sorted(n for _, n in rows.fetchall()) == [4, 8, 8]
+
+
+@pytest.mark.slow
+def test_the_first_night_of_a_version_says_that_another_read_those_before(world: Path, salon: Callable[..., Said]) -> None:
+    """Once: the night after it is of one version with it."""
+    told = "earlier nights of the series (2: 2026-10-01 to 2026-10-02) were read and published by another version of the code"
+    for day, n_told in ((3, 1), (4, 0)):
+        said = salon("run", "benchmark.toml", "--run-date", f"2026-10-0{day}", "--checkpoints", "step-2")
+        assert said.code == 0, said.err
+        assert " ".join(said.err.split()).count(told) == n_told
