@@ -1,4 +1,4 @@
-"""A thousand simulated worlds, a form of `python -m benchmarks.simulations.protocol` short enough for every day."""
+"""Five hundred simulated worlds, a form of `python -m benchmarks.simulations.protocol` short enough for every day."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ from tests.simulation.mutations import MUTATIONS, Mutation
 from tests.simulation.play import play, play_seed
 from tests.simulation.scenario import FAULTS, Command, Fault, Scenario, drawn
 
-N_SEEDS = 1000
+N_SEEDS = 500
 ROOT = Path(__file__).parents[2]
 
 

@@ -14,6 +14,8 @@ from tasks.judge.budget.prices import known_price
 from tests.flows.flow_support import Said
 from tests.support.painting import paint
 
+pytestmark = pytest.mark.slow
+
 MODEL = "gpt-4.1-2025-04-14"
 BENCHMARK = """\
 name = "priced"

@@ -17,6 +17,8 @@ from tasks.publish.folders import MANIFEST, POINTER, PROVENANCE, PublicationName
 from tasks.verify.duckdb_again import compare_duckdb
 from tests.support.small_lake import IDS, RUN_DATE, SmallLake, digest, filled_row, put_cells, table_of
 
+pytestmark = pytest.mark.slow
+
 OLD, NEW = digest("an agreement"), digest("the next agreement")
 
 

@@ -16,6 +16,8 @@ from tasks.publish.duckdb_file import write_duckdb
 from tests.publish.dashboards.mixed_lake import publish_mixed
 from tests.support.small_lake import SmallLake, filled_row, table_of
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[3] / "infra/dashboards/streamlit_page.py"
 
 

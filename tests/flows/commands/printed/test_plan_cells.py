@@ -12,6 +12,8 @@ from demo.painter import painted_scenes
 from schemas.statuses.cells import Total
 from tests.flows.flow_support import Said, cells_of
 
+pytestmark = pytest.mark.slow
+
 BENCHMARK = """\
 name = "cells"
 lake = "lake"

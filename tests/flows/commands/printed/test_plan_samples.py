@@ -10,6 +10,8 @@ from demo.drawing import draw_png
 from demo.painter import painted_scenes
 from tests.flows.flow_support import Said
 
+pytestmark = pytest.mark.slow
+
 BENCHMARK = """\
 name = "found"
 lake = "lake"
