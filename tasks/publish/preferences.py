@@ -163,6 +163,12 @@ def _sentence(board: PairBoard, row: Row) -> str:
     if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
         sure = f"of {row['n_family']} comparisons, 5 % of those found may be false"
     is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
+        told = (
+            f"Missing verdicts keep {a} from being told from {b}: it wins {win_rate(row)} on {row['n_prompts']} prompts ({sure})"
+        )
+        n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
+        return told + (f", but {n_asked - n_said:,} of {n_asked:,} verdicts did not come." if n_asked and n_said else ".")
     told = f"{a} is {_VERDICTS[row['verdict']]} than {b}" if is_decided else f"These pairs cannot tell {a} from {b}"
     behind = f"({sure})" if row["verdict"] is not None else f"({verdict(row)})"
     return f"{told}: it wins {win_rate(row)} on {row['n_prompts']} prompts {behind}."

@@ -38,6 +38,11 @@ OPEN_TO_ALL = [(1, 3)] * 3
         pytest.param(
             [TWO, OPEN_TO_ALL], "By both judges 3 and 2 may each be the best; by b also 1.", id="one cannot tell anything"
         ),
+        pytest.param(
+            [FIRST, OPEN_TO_ALL, [(1, 1), (1, 3), (1, 2)]],
+            "By all 3 judges 3 may be the best; by b and c also 2 and 1.",
+            id="the same two in another order",
+        ),
         pytest.param([OPEN_TO_ALL] * 2, "Neither judge can tell which is best.", id="neither can tell"),
         pytest.param([OPEN_TO_ALL] * 3, "None of the 3 judges can tell which is best.", id="none can tell"),
         pytest.param([FIRST, LAST], "None may be the best by both judges: by a 3; by b 1.", id="they contradict each other"),
@@ -77,6 +82,51 @@ def test_judges_that_ranked_others_do_not_seem_to_contradict_each_other():
 )
 def test_who_finds_the_newest_better_and_who_does_not_is_one_sentence(verdicts, said):
     assert between_judges(judged([OPEN_TO_ALL] * len(verdicts), verdicts))[1:] == [said, "No score is missing."]
+
+
+ALONE = "Each judge's claims stand for themselves, corrected for that judge alone: where nothing differs, one in twenty errs."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "family", "is_said"),
+    [
+        pytest.param([BETTER, OPEN], "headline | nightly | {}", True, id="a family for each judge"),
+        pytest.param([BETTER, OPEN], "headline | nightly", False, id="one family over the judges"),
+        pytest.param([OPEN, OPEN], "headline | nightly | {}", False, id="nothing is claimed"),
+        pytest.param([BETTER, OPEN], None, False, id="an older publication does not say"),
+    ],
+)
+def test_claims_of_single_judges_are_said_to_stand_for_themselves(verdicts, family, is_said):
+    rows = judged([OPEN_TO_ALL] * 2, verdicts)
+    for one in rows:
+        one["family"] = family and family.format(one["judge_model"])
+    assert (ALONE in between_judges(rows)) == is_said
+    assert (ALONE in between_judges([one | {"dimension": name} for one in rows for name in ("d0", "d1")])) == is_said
+
+
+def ranked_by(judges, sets):
+    """Rows of "0" to "5" of many judges: those of a judge's set may be the best, in turn."""
+    return [
+        row(name, (1, 2) if name in sets[judge % len(sets)] else (3, 6), judge_model=f"x{judge:03}", estimate=9.0 - int(name))
+        for judge in range(judges) for name in "012345"
+    ]  # fmt: skip
+
+
+def test_of_many_judges_a_few_are_named_and_the_others_counted():
+    contrary = ranked_by(90, ["01", "2", "3", "4", "5", "23", "34", "45", "12", "2"])
+    assert between_judges(contrary)[0] == (
+        "None may be the best by all 90 judges: by x001, x009, x011 and 15 more 2; by x000, x010, x020 and 6 more 0 and 1; "
+        "by x002, x012, x022 and 6 more 3; by 54 more judges otherwise."
+    )
+    further = between_judges(ranked_by(90, ["0", "01", "02", "03", "04", "05", "012"]))[0]
+    assert further.startswith("By all 90 judges 0 may be the best; by x001, x008, x015 and 10 more also 1; by ")
+    assert further.endswith(" also 3; by 38 more judges others.")
+    unlike = [one for one in ranked_by(90, ["0"]) if int(one["checkpoint"]) != 1 + int(one["judge_model"][1:]) % 6]
+    assert between_judges(unlike)[0] == (
+        "All 90 judges find 0 the best (x000, x006, x012 and 12 more did not rank 1; "
+        "x001, x007, x013 and 12 more did not rank 2; "
+        "x002, x008, x014 and 12 more did not rank 3; 30 more judges did not rank others)."
+    )
 
 
 def test_of_several_measures_those_are_counted_on_which_all_judges_agree():

@@ -1,10 +1,12 @@
-"""Differences that so few prompts cannot show among so many comparisons: what is said in place of an interval."""
+"""Differences that nobody can show, for so few prompts or for failures: what is said in place of a claim."""
 
 import pytest
 
+from tasks.publish.preferences import pair_answers, pair_boards
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.wording import difference
-from tests.publish.test_standings import OPEN, row
+from tests.aggregate.preferences.conftest import said, tables
+from tests.support.standing_rows import BETTER, OPEN, row
 
 SCALE = {"delta_predecessor_low": -10.0, "delta_predecessor_high": 10.0, "scale_low": 0.0, "scale_high": 10.0}
 
@@ -25,3 +27,46 @@ def test_an_interval_that_is_the_whole_scale_is_no_measurement(changes, said):
     assert difference(mine, "predecessor") == said
     (told,) = (one for one in answers([mine, row("2", predecessor=None)]) if "cannot tell 3 from 2" in one)
     assert ("[-10.00" in told) == ("[-10.00" in said)
+
+
+SURE = "at 95 % for all 9 comparisons together"
+TURNED = OPEN | {"verdict_predecessor": "failures_could_turn_it", "predecessor": "1"}
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "missed"),
+    [
+        ({"n_failed": 12, "n_judgements": 60}, {}, "the 12 of 60 scores that 2 lacks"),
+        (
+            {"n_failed": 12, "n_judgements": 60}, {"n_failed": 3, "n_judgements": 60},
+            "the 12 of 60 scores that 2 lacks and the 3 of 60 scores that 1 lacks",
+        ),
+        ({}, {"n_failed": 1_200, "n_judgements": 6_000}, "the 1,200 of 6,000 scores that 1 lacks"),
+    ],
+    ids=["the newest fails", "both fail", "the one before fails"],
+)  # fmt: skip
+def test_where_failures_keep_two_from_being_told_apart_the_prompts_are_not_blamed(mine, other, missed):
+    said = answers([row("2", (1, 2), **TURNED, **mine), row("1", (1, 2), **other)])
+    assert said[:2] == [
+        "40 prompts cannot tell which of 1 and 2 is best, because failures could turn what they say.",
+        f"Failures keep 2 from being told from 1: +0.10 [-0.20, +0.40] on 40 prompts ({SURE}), but {missed} could turn it.",
+    ]
+
+
+def test_failures_are_part_of_why_where_others_are_open_too():
+    said = answers([row("3", (1, 3), **OPEN, predecessor="2"), row("2", (1, 3), **TURNED), row("1", (1, 3))])
+    assert said[0] == "40 prompts cannot tell which of 1, 2 and 3 is best, in part because failures could turn what they say."
+
+
+def test_of_several_measures_those_that_failures_could_turn_are_counted_apart():
+    verdicts = [BETTER | {"predecessor": "1"}, OPEN | {"predecessor": "1"}, TURNED, TURNED]
+    rows = [row("2", dimension=f"d{n}", **verdict) for n, verdict in enumerate(verdicts)]
+    told = "2 is better than 1 on 1 of 4 measures; on 1 these prompts cannot tell; on 2 failures could turn it"
+    assert any(one.startswith(told) for one in answers(rows + [row("1", dimension=f"d{n}") for n in range(4)]))
+
+
+def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not_blamed():
+    (board,) = pair_boards(tables(said("2", "1", "a " * 30 + "? " * 40)))
+    told = pair_answers(board)[0]
+    assert told.startswith("Missing verdicts keep 2 from being told from 1: it wins 100.0 % [")
+    assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts did not come.")

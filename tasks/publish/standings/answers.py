@@ -17,7 +17,9 @@ def answers(rows: Sequence[Row]) -> list[str]:
     # Where there are more checkpoints than are ranked, each is compared with the one before it all the same.
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
     said = _best(ranked, name)
-    said += [_against_the_one_before(one, mine) for one, mine in [*newest_of(compared, name).items()][:N_NAMED]]
+    for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
+        other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
+        said.append(_against_the_one_before(one, mine, other))
     reasons: dict[str, list[str]] = {}
     for row in sorted(rows, key=_by_name):
         if row["state"] != StandingState.RANKED:
@@ -44,7 +46,8 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
-            return [f"{counted(prompts, 'prompt') if prompts else 'These prompts'} cannot tell which of {listed(first)} is best."]
+            what = counted(prompts, "prompt") if prompts else "These prompts"
+            return [f"{what} cannot tell which of {listed(first)} is best{_because_of_failures(rankings[key])}."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
@@ -60,6 +63,14 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     return said
 
 
+def _because_of_failures(ranking: Sequence[Row]) -> str:
+    """Why nobody can tell, where failures could turn what is known between some; empty where they could not."""
+    verdicts = [row.get(f"verdict_{other}") for row in ranking for other in ("predecessor", "baseline")]
+    if ComparisonVerdict.FAILURES_COULD_TURN_IT not in verdicts:
+        return ""
+    return f", {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
+
+
 def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
     """The rows of each model's newest checkpoint, by its name, where there is one before it."""
     before = {(row["model"], row["predecessor"]) for row in compared}
@@ -70,8 +81,11 @@ def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, 
     return newest
 
 
-def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
-    """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested."""
+def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]) -> str:
+    """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested.
+
+    `before`: the predecessor's own rows.
+    """
     other = rows[0]["predecessor"]
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
     if not tested:
@@ -85,8 +99,11 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
         sure = f"of {n_family} comparisons, 5 % of those found may be false"
     n = Counter(row["verdict_predecessor"] for row in tested)
     better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
-    n_open = len(tested) - better - worse
+    n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
     open_told = f"These prompts cannot tell {one} from {other}"
+    if len(rows) == 1 and n_turned:
+        missed = _missed([(one, rows[0]), *((other, row) for row in before if _measure(row) == _measure(rows[0]))])
+        return f"Failures keep {one} from being told from {other}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
     if len(rows) == 1:
         decided = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
         told = f"{open_told if n_open else decided}: {_figure(rows[0])}"
@@ -95,8 +112,19 @@ def _against_the_one_before(one: str, rows: Sequence[Row]) -> str:
     else:
         told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
         told += f"; on {n_open} these prompts cannot tell" if n_open else ""
+        told += f"; on {n_turned} failures could turn it" if n_turned else ""
     untested = f"; on {len(rows) - len(tested)} they were not compared" if len(tested) < len(rows) else ""
     return f"{told}{untested} ({sure})."
+
+
+def _missed(rows: Sequence[tuple[str, Row]]) -> str:
+    """How many scores each lacks, such as "the 12 of 60 scores that s2 lacks"."""
+    lacks = [f"{row['n_failed']:,} of {row['n_judgements']:,} scores that {name} lacks" for name, row in rows if row["n_failed"]]
+    return f"the {' and the '.join(lacks)}" if lacks else "missing scores"
+
+
+def _measure(row: Row) -> tuple[str, str]:
+    return row["dimension"], row["category"]
 
 
 def _figure(row: Row) -> str:

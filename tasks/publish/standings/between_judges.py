@@ -3,7 +3,7 @@
 Nothing is averaged over judges here: each has its own standings, and what they say is held side by side.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 
@@ -20,8 +20,19 @@ def between_judges(rows: Sequence[Row]) -> list[str]:
     if len(judges) < 2:
         return []
     if len({_measure(row) for row in rows}) > 1:
-        return [*_newest_on_measures(rows, judges), missing(rows)]
-    return [*_best(rows, judges), *_newest(rows, judges), missing(rows)]
+        return [*_newest_on_measures(rows, judges), *_for_themselves(rows), missing(rows)]
+    return [*_best(rows, judges), *_newest(rows, judges), *_for_themselves(rows), missing(rows)]
+
+
+def _for_themselves(rows: Sequence[Row]) -> list[str]:
+    """That what single judges find is corrected for each alone, where something is found and no family is over judges."""
+    families = {(row["judge_model"], row["family"]) for row in rows if row.get("family")}
+    is_apart = len({judge for judge, _ in families}) > 1 and len({family for _, family in families}) == len(families)
+    if not is_apart or not any(row["verdict_predecessor"] in _CLAIMS or (row["rank_low"] or 0) > 1 for row in rows):
+        return []
+    return [
+        "Each judge's claims stand for themselves, corrected for that judge alone: where nothing differs, one in twenty errs."
+    ]
 
 
 def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
@@ -41,7 +52,7 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     may_be = {judge: [name(row) for row in mine if row["rank_low"] == 1] for judge, mine in by_judge.items()}
     common = reduce(lambda found, names: [one for one in found if one in names], may_be.values())
     if not common:
-        each = "; ".join(f"by {judge} {listed(names) if names else 'none'}" for judge, names in may_be.items())
+        each = "; ".join(_in_turn(may_be, lambda judges, names: f"by {judges} {names}", "by {} otherwise"))
         return [f"None may be the best by {_all_of(by_judge)}{behind}: {each}."]
     further = _by_names(may_be, common)
     if not further:
@@ -56,16 +67,27 @@ def _not_ranked(ranked: Mapping[str, Sequence[str]]) -> list[str]:
     """Whom each judge did not rank that another did: that it does not find one of these the best says nothing against it."""
     everyone = dict.fromkeys(chain(*ranked.values()))
     missed = {judge: [one for one in everyone if one not in mine] for judge, mine in ranked.items()}
-    return [f"{judge} did not rank {listed(names)}" for judge, names in missed.items() if names]
+    missed = {judge: names for judge, names in missed.items() if names}
+    return _in_turn(missed, lambda judges, names: f"{judges} did not rank {names}", "{} did not rank others")
 
 
 def _by_names(may_be: Mapping[str, Sequence[str]], common: Sequence[str]) -> str:
     """Who else may be the best by some judges alone; judges that name the same are named together."""
-    further: dict[tuple[str, ...], list[str]] = {}
-    for judge, names in may_be.items():
-        if rest := tuple(one for one in names if one not in common):
-            further.setdefault(rest, []).append(judge)
-    return "; ".join(f"by {listed(judges)} also {listed(names)}" for names, judges in further.items())
+    further = {judge: [one for one in names if one not in common] for judge, names in may_be.items()}
+    further = {judge: names for judge, names in further.items() if names}
+    return "; ".join(_in_turn(further, lambda judges, names: f"by {judges} also {names}", "by {} others"))
+
+
+def _in_turn(said: Mapping[str, Sequence[str]], told: Callable[[str, str], str], of_rest: str) -> list[str]:
+    """What judges name, those that name the same together and the most first; of many the first, and how many more there are."""
+    by_names: dict[frozenset[str], list[str]] = {}
+    for judge, names in said.items():
+        by_names.setdefault(frozenset(names), []).append(judge)
+    groups = [(said[judges[0]], judges) for judges in sorted(by_names.values(), key=len, reverse=True)]
+    shown = groups if len(groups) <= N_NAMED + 1 else groups[:N_NAMED]
+    n_more = sum(len(judges) for _, judges in groups[len(shown) :])
+    rest = [of_rest.format(f"{n_more} more judges")] if n_more else []
+    return [told(listed(judges), listed(names) if names else "none") for names, judges in shown] + rest
 
 
 def _newest(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
