@@ -14,7 +14,6 @@ from flows.run import stages
 from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
 from flows.run.found import Found, found_in
-from flows.run.judging import asked_parts
 from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
 from rubrics.model import Rubric
@@ -165,7 +164,7 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, picture
         planned = stages.plan(run)
         run = run.having(plan_id=planned.plan_id)
         restore(run.lake, ledger)
-        return export_requests(run, ledger, due_now(run, asked_parts(run, planned.parts)), folder, max_bytes, pictures_at)
+        return export_requests(run, ledger, due_now(run, planned.parts), folder, max_bytes, pictures_at)
 
 
 def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, anchor_set: str | None = None) -> Preview:

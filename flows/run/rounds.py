@@ -8,17 +8,19 @@ from typing import Protocol
 import polars as pl
 
 from flows.run.context import RunContext
-from flows.run.judging import judge, recorded
+from flows.run.judging import asked_parts, judge, recorded
 from flows.run.looks import WatchedScores
 from schemas.benchmark.exam import OCCASION
 from schemas.metrics import primary_of
 from schemas.records import PlannedPart
+from schemas.statuses.rows import ReplyStatus
 from schemas.tables.stored import JUDGEMENTS, REQUESTS
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.preferences.verdicts import verdicts
 from tasks.judge.outcome import Outcome
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import parts_to_ask, replies_to
 from tasks.plan.pairs import named
@@ -75,14 +77,16 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
 
 
 def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
-    """The parts whose requests may be asked before any reply comes: of those in rounds the first round that lacks some.
+    """The parts to ask by files, of those in rounds what the first round lacks in which some were never asked, and those before.
 
-    For who asks by files: what is decided by the replies that are there is left, as judge_all() leaves it.
+    What is decided by the replies that are there is left, as judge_all() leaves it: `parts` are the plan's, as for it.
     """
     due = [part for part in parts if part.round is None]
     in_rounds = dict(_by_judge(parts))
     watching = _watching(run, in_rounds)
     for (rubric_id, judge_model), mine in in_rounds.items():
+        if run.judge(judge_model).recorded:
+            continue
         watched, rounds = watching(rubric_id, judge_model), _rounds(mine)
         for number, of_round in enumerate(rounds, 1):
             asked = watched.wanted(of_round)
@@ -90,13 +94,20 @@ def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
                 break
             with opened(run.ledger_url) as ledger:
                 lacking = parts_to_ask(run, asked, ledger)
-            if lacking:
-                due += lacking
-                later = "; once its replies are imported, the same command writes the next" if number < len(rounds) else ""
-                run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}{later}")
+                is_waited_for = any(_is_never_asked(run, part, ledger) for part in lacking)
+            due += lacking
+            if is_waited_for:
+                run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}, until all of it was asked")
                 break
             watched.look(asked)
-    return due
+    return asked_parts(run, due)
+
+
+def _is_never_asked(run: RunContext, part: PlannedPart, ledger: Ledger) -> bool:
+    """Whether a request of the part, or the second ask that it is owed, was never answered nor failed."""
+    keys = run.request_keys(part)
+    failed = ledger.last_failures(keys).filter(pl.col("status") != ReplyStatus.NOT_ASKED.value)
+    return not ((set(keys) - ledger.known(keys)) | ledger.reasks_due(keys)) <= set(failed["request_key"])
 
 
 def _watching(run: RunContext, in_rounds: Mapping[tuple[str, str], Sequence[PlannedPart]]) -> Callable[[str, str], _Watched]:

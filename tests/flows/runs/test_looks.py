@@ -81,20 +81,29 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
 
 
-def test_by_files_it_is_asked_look_by_look(world: Callable[..., Path], salon: Callable[..., Said], judge_url: str) -> None:
-    folder = world()
-    n_lines: list[int] = []
-    while "next" in (said := salon("export", "b.toml", "--batch-files", "asked")).out:
+@pytest.mark.parametrize("n_failed", [0, 2], ids=["all answered", "two of them never"])
+def test_by_files_it_is_asked_look_by_look(
+    world: Callable[..., Path], salon: Callable[..., Said], judge_url: str, n_failed: int
+) -> None:
+    """What fails is asked again beside each later look, and holds none back."""
+    folder, n_lines, failing = world(), list[int](), dict[str, None]()
+    while len(n_lines) < 4 and "next" in (said := salon("export", "b.toml", "--batch-files", "asked")).out:
         assert f"round {len(n_lines) + 1} of 4" in said.err
         lines = lines_of(folder / "asked")
-        results = write(folder / "out" / "r.jsonl", [answered(judge_url, line) for line in lines])
+        failing = failing or dict.fromkeys(line["custom_id"] for line in lines[:n_failed])
+        down = {"response": {"status_code": 500, "body": {}}, "error": None}
+        said_of = [
+            down | {"custom_id": one["custom_id"]} if one["custom_id"] in failing else answered(judge_url, one) for one in lines
+        ]
+        results = write(folder / "out" / "r.jsonl", said_of)
         imported = salon("import", "b.toml", "--batch-results", results, "--run-date", f"2026-01-0{1 + len(n_lines)}")
         assert imported.code in (0, 1), imported.err
         shutil.rmtree(folder / "asked")
         n_lines.append(len(lines))
     cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
     assert cells.select("checkpoint", "look", "n_looks").rows() == [("step-1000", 4, 4), ("step-2000", 4, 4), ("step-3000", 3, 4)]
-    assert (len(n_lines), sum(n_lines)) == (4, int(cells["n_judgements"].sum())), "as online"
+    assert sum(n_lines) - 3 * n_failed == int(cells["n_judgements"].sum()), "as online"
+    assert int(cells["n_failed"].sum()) == n_failed
 
 
 def test_an_exam_takes_no_money_from_looks(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
