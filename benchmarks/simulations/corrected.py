@@ -191,7 +191,7 @@ def _half(mean: ClusteredMean | None) -> float:
 
 
 def _ends(mean: ClusteredMean) -> Interval:
-    ends = interval(mean, 0.0, 10.0)
+    ends = interval(mean, 0.0, 10.0, allows_for_skew=True)
     assert isinstance(ends, Interval)
     return ends
 

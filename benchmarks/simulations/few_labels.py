@@ -1,7 +1,8 @@
 """Means corrected by few labels (`powered_mean`): bias, spread, what their intervals hold, and how many pass the scale.
 
-λ is made of the same labels that it is used on, so that a skewed mean of few labels has a bias; what is published has another,
-since what passes an end of the scale is left out (`off_scale`). A picture a prompt, one category. The table of docs/agreement.md.
+λ is made of the same labels that it is used on, so that a skewed mean of few labels has a bias, of which shrunk() takes half off;
+what is published has another, since what passes an end of the scale is left out (`off_scale`). A picture a prompt, one category.
+The table of docs/agreement.md.
 """
 
 import argparse
@@ -48,7 +49,9 @@ def measured(drawn: list[tuple[np.ndarray, np.ndarray]], truth: float, n: int) -
     there = [one for one in made if one is not None]
     means, labels = np.array([one.mean for one in there]), np.array([y[:n].mean() for y, _ in drawn])
     is_shown = (means >= 0) & (means <= 1)
-    ends = [interval(one.clustered(), 0.0, 1.0) for one, shown in zip(there, is_shown, strict=True) if shown]
+    ends = [
+        interval(one.clustered(), 0.0, 1.0, allows_for_skew=True) for one, shown in zip(there, is_shown, strict=True) if shown
+    ]
     held = np.mean([one.low <= truth <= one.high for one in ends if isinstance(one, Interval)])
     return (
         f"bias {means.mean() - truth:+.3f}, shown {means[is_shown].mean() - truth:+.3f}  sd {means.std():.3f}  "

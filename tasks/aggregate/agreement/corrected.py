@@ -151,7 +151,7 @@ def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, ma
     mean, tuning, reason, n_prompts, n_labelled, spread = made
     if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
-    ends = interval(mean, rated.low, rated.high) if mean else None
+    ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
     found = ends if isinstance(ends, Interval) else None
     status = CellStatus.NULL if mean is None else CellStatus.OK if found else CellStatus.NO_INTERVAL
     why = reason or (ends if mean and not found else None)

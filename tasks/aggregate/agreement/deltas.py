@@ -184,7 +184,7 @@ def _standing_rows(one: _Dimension) -> Iterator[Row]:
                     mean, reason = figure.mean, figure.reason
                     if mean and not rated.low <= mean.mean <= rated.high:
                         mean, reason = None, AgreementReason.OFF_SCALE
-                    ends = interval(mean, rated.low, rated.high) if mean else None
+                    ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
                     found = ends if isinstance(ends, Interval) else None
                     yield _named(one, judge, place, estimator, figure) | {
                         "model": model, "checkpoint": checkpoint, "is_headline": one.is_headline,

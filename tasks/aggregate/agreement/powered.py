@@ -15,12 +15,14 @@ from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, error_over_strata, t_quantile, where_still
 
+SLOPE_COSTS = 20
+"""A slope made of the n labels that it corrects is used by n / (n + SLOPE_COSTS) of it: docs/agreement.md has what that does."""
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class PoweredMean:
-    """A corrected mean or difference; `tuning` is lambda, how much of the judge's scores is used."""
+    """A corrected mean or difference; `tuning` is lambda, how much of the judge's scores is used: shrunk()."""
 
     mean: float
     se: float
@@ -53,8 +55,8 @@ def powered_mean(labels: Floats, judged: Floats, judged_rest: Floats, categories
     """The power-tuned mean: mean(Y) + λ (mean of F over the rest − mean of F over the labelled).
 
     `labels` Y and `judged` F are aggregates of the same n prompts and `categories` their categories, shape (n,);
-    `judged_rest` of the N unlabelled, (N,). λ = cov(Y, F) / ((1 + n/N) var F), not under 0. With M = n + N and
-    R = Y − λ (M/N) F, se² = (1 − n/M) var R / n + var Y / M: which prompts were labelled, and which M prompts there are.
+    `judged_rest` of the N unlabelled, (N,). λ is shrunk() of the paper's cov(Y, F) / ((1 + n/N) var F). With M = n + N and
+    R = Y − λ (M/N) F, at any λ se² = (1 − n/M) var R / n + var Y / M: which prompts were labelled, and which M there are.
     var R has n − 2 degrees of freedom, one for λ; var Y is within categories, whose sizes are the benchmark's own.
     None under MIN_LABELLED labelled or two unlabelled prompts, or where the judge never varies.
     """
@@ -64,12 +66,17 @@ def powered_mean(labels: Floats, judged: Floats, judged_rest: Floats, categories
     variance = float(np.concatenate([judged, judged_rest]).var(ddof=1))
     if variance <= 0:
         return None
-    tuning = max(0.0, float(np.cov(labels, judged, ddof=1)[0, 1]) / ((1 + n / rest) * variance))
+    tuning = shrunk(float(np.cov(labels, judged, ddof=1)[0, 1]) / ((1 + n / rest) * variance), n)
     mean = float(labels.mean()) + tuning * float(judged_rest.mean() - judged.mean())
     residuals = labels - tuning * (n + rest) / rest * judged
     among_all = float(np.square(residuals - residuals.mean()).sum()) / (n - 2) / n * rest / (n + rest)
     se = math.sqrt(among_all + _variance_within(labels, categories) / (n + rest))
     return PoweredMean(mean, se, float(n - 2), tuning, n, n + rest)
+
+
+def shrunk(slope: float, n_labelled: int) -> float:
+    """What is used of a slope fitted on the labels that it corrects: all of it biases a skewed mean of few. Not under 0."""
+    return max(0.0, slope) * n_labelled / (n_labelled + SLOPE_COSTS)
 
 
 def _variance_within(values: Floats, categories: Counts) -> float:
@@ -106,10 +113,10 @@ def stratified_powered(labels: Floats, judged: Floats, strata: Counts) -> Powere
 
     `labels` Y and `judged` F hold each prompt's value, NaN where none, `strata` its category from 0; shape (prompts,). Prompts
     without F are not used. With n of a stratum's M prompts labelled, C strata and R = Y − β F,
-    se² = Σ ((1 − n/M) var R / n + var Y / M) / C², and β = Σ a cov(Y, F) / Σ a var F, a = (1 − n/M)/n, makes it smallest; it
-    is not allowed under 0. cov is over the labelled, var F over all. In one stratum β is λ M/N of powered_mean(). The slope
-    costs one degree of freedom, by which var R is widened. A stratum
-    whose R or Y is still has the variance of intervals.where_still().
+    se² = Σ ((1 − n/M) var R / n + var Y / M) / C². Σ a cov(Y, F) / Σ a var F, a = (1 − n/M)/n, would make it smallest; β is
+    shrunk() of it, n the labels of all strata. cov is over the labelled, var F over all. In one stratum β is λ M/N of
+    powered_mean(). The slope costs one degree of freedom, by which var R is widened. A stratum whose R or Y is still has the
+    variance of intervals.where_still().
     None under MIN_LABELLED labelled prompts, MIN_IN_STRATUM of them in a stratum, or where the judge never varies.
     """
     is_judged = ~np.isnan(judged)
@@ -125,7 +132,7 @@ def stratified_powered(labels: Floats, judged: Floats, strata: Counts) -> Powere
     above = math.fsum(a * float(np.cov(y, f, ddof=1)[0, 1]) for a, (y, f, _) in zip(weights, cut, strict=True))
     if below <= _TINY:
         return None
-    slope = max(0.0, above / below)
+    slope = shrunk(above / below, n_labelled)
     mean = math.fsum(float(y.mean()) + slope * float(every.mean() - f.mean()) for y, f, every in cut) / n_strata
     freedom = n_labelled - n_strata
     loss = freedom / (freedom - 1)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.simulations.corrected import mean_outcome
+from benchmarks.simulations.few_labels import world
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
 from tasks.aggregate.agreement.corrected import corrected
@@ -26,15 +27,38 @@ def _draw(seed: int, n: int = 40, rest: int = 200, taste: float = 1.0) -> tuple[
 
 
 def test_in_one_category_it_is_the_papers_variance() -> None:
-    """var(Y - λF)/n + λ² var F/N of the paper, at its λ, where all variances are taken as the same numbers."""
+    """var(Y - λF)/n + λ² var F/N of the paper, where all variances are taken as the same numbers; λ is the paper's, shrunk."""
     labels, judged, rest, categories = _draw(1, n=400, rest=4000)
     found = powered_mean(labels, judged, rest, categories)
     variance = np.concatenate([judged, rest]).var(ddof=1)
-    tuning = np.cov(labels, judged)[0, 1] / ((1 + 400 / 4000) * variance)
+    papers = np.cov(labels, judged)[0, 1] / ((1 + 400 / 4000) * variance)
+    tuning = papers * 400 / 420
     assert found.tuning == pytest.approx(tuning, rel=1e-12)
     assert found.mean == pytest.approx(labels.mean() + tuning * (rest.mean() - judged.mean()), rel=1e-12)
-    papers = np.sqrt((labels - tuning * judged).var(ddof=1) / 400 + tuning**2 * variance / 4000)
-    assert found.se == pytest.approx(papers, rel=0.02)  # judged's variance among the labelled is not exactly that of all
+    error = np.sqrt((labels - tuning * judged).var(ddof=1) / 400 + tuning**2 * variance / 4000)
+    assert found.se == pytest.approx(error, rel=0.02)  # judged's variance among the labelled is not exactly that of all
+
+
+def test_of_many_labels_it_is_the_papers_mean() -> None:
+    """λ nears the paper's as 20/n; the standard error, smallest there, as its square."""
+    labels, judged, rest, categories = _draw(9, n=20_000, rest=60_000)
+    found = powered_mean(labels, judged, rest, categories)
+    variance = np.concatenate([judged, rest]).var(ddof=1)
+    papers = np.cov(labels, judged)[0, 1] / ((1 + 1 / 3) * variance)
+    assert 0 < 1 - found.tuning / papers < 0.0011
+    smallest = np.sqrt((labels - papers * judged).var(ddof=1) / 20_000 + papers**2 * variance / 60_000)
+    assert found.se == pytest.approx(smallest, rel=0.01)
+
+
+def test_few_labels_near_an_end_push_the_mean_half_as_far() -> None:
+    """80 % yes, 15 of 80 labelled: the paper's λ is off by +0.034 here, a standard error of 1,500 draws 0.0025."""
+    rng = np.random.default_rng(11)
+    made = [
+        powered_mean(y[:15], f[:15], f[15:], np.zeros(15, dtype=np.int64)) for y, f in (world(rng, 0.8, 80) for _ in range(1500))
+    ]
+    means = np.array([one.mean for one in made if one is not None])
+    assert means.mean() - 0.8 < 0.024
+    assert np.mean(means > 1) < 0.01  # was 3 %
 
 
 @given(st.floats(-50, 50), st.floats(0.1, 20))
