@@ -41,6 +41,7 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulations.nights --families 1500
 	$(BIN)/python -m benchmarks.simulations.agreement
 	$(BIN)/python -m benchmarks.simulations.corrected
+	$(BIN)/python -m benchmarks.simulations.jury
 	$(BIN)/python -m benchmarks.simulations.looks
 	$(BIN)/python -m benchmarks.simulations.exam
 

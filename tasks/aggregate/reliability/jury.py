@@ -10,11 +10,12 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import JuryMetric, ReliabilityReason
 from schemas.statuses.people import AgreementMetric
 from schemas.tables.nights import JURY
-from tasks.aggregate.agreement.enough import has_enough_labels
+from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.reliability.components import image_means
+from tasks.aggregate.reliability.jury_ends import intraclass_ends, rank_ends
 
 WHOLE_JURY = "__jury__"
 _PAIRS = (
@@ -31,7 +32,7 @@ def jury(rows: pl.DataFrame) -> pl.DataFrame:
     """The JURY table from scored() rows: every two judges, then all at once, on each checkpoint's samples in each dimension.
 
     Repeats are averaged first. Samples that a judge did not score are left out, except in the jury's alpha, which bears gaps.
-    Spearman and alpha have no intervals: each replicate ranks anew: about 0.3 s for each two judges of 2,000 samples.
+    Intervals are of these judges, over prompts as those of agreement.
     """
     found = []
     for one in image_means(rows).partition_by(_KEY, maintain_order=True):
@@ -56,7 +57,7 @@ def _rows(judges: list[str], values: Floats, prompts: list[str]) -> Iterator[dic
         named = {"judge_a": judges[a], "judge_b": judges[b], "n_judges": 2, "n_items": int(is_used.sum())}
         kept = [prompts[row] for row in np.flatnonzero(is_used)]
         yield from (named | row for row in _pair_rows(both[is_used], kept))
-    yield from _whole_rows(judges, values)
+    yield from _whole_rows(judges, values, prompts)
 
 
 def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
@@ -67,21 +68,30 @@ def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
             continue
         x, y = both[:, 0], both[:, 1]
         figure = pair_metric(metric, x, y)
-        is_drawn = figure is not None and metric in _OF_MOMENTS and has_enough_labels(metric, both, clusters)
-        replicates = pair_replicates(metric, x, y, clusters, counts) if is_drawn and counts is not None else None
-        found = None if figure is None else ends(metric, figure, replicates, LEVEL)
+        if metric in _OF_MOMENTS:
+            is_drawn = figure is not None and has_enough_labels(metric, both, clusters)
+            replicates = pair_replicates(metric, x, y, clusters, counts) if is_drawn and counts is not None else None
+            found = None if figure is None else ends(metric, figure, replicates, LEVEL, n_prompts_alike(clusters))
+        else:
+            found = rank_ends(metric, figure, both, clusters)
         yield {"metric": metric.value} | _shown(figure, found, ReliabilityReason.NO_VARIATION)
 
 
-def _whole_rows(judges: list[str], values: Floats) -> Iterator[dict[str, object]]:
+def _whole_rows(judges: list[str], values: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
     named = {"judge_a": WHOLE_JURY, "judge_b": WHOLE_JURY, "n_judges": len(judges)}
-    complete = values[~np.isnan(values).any(axis=1)]
-    n_items = int((np.sum(~np.isnan(values), axis=1) >= 2).sum())
-    metric: dict[str, object] = {"metric": AgreementMetric.KRIPPENDORFF_ALPHA.value, "n_items": n_items}
-    yield named | metric | _shown(krippendorff_alpha(values), None, _why_none(n_items))
+    n_each = np.sum(~np.isnan(values), axis=1)
+    (pairable, of_pairable), (complete, of_complete) = (
+        (values[is_in], _drawn([prompts[row] for row in np.flatnonzero(is_in)])[0])
+        for is_in in (n_each >= 2, n_each == len(judges))
+    )
+    metric: dict[str, object] = {"metric": AgreementMetric.KRIPPENDORFF_ALPHA.value, "n_items": len(pairable)}
+    alpha = krippendorff_alpha(pairable)
+    found = rank_ends(AgreementMetric.KRIPPENDORFF_ALPHA, alpha, pairable, of_pairable)
+    yield named | metric | _shown(alpha, found, _why_none(len(pairable)))
     figures = intraclass(complete) if len(complete) >= 2 else dict.fromkeys(JuryMetric)
+    drawn = intraclass_ends(figures, complete, of_complete)
     for kind, figure in figures.items():
-        yield named | {"metric": kind.value, "n_items": len(complete)} | _shown(figure, None, _why_none(len(complete)))
+        yield named | {"metric": kind.value, "n_items": len(complete)} | _shown(figure, drawn[kind], _why_none(len(complete)))
 
 
 def _why_none(n_items: int) -> ReliabilityReason:

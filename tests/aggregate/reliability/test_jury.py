@@ -73,9 +73,9 @@ def test_intervals_where_there_are_prompts_enough():
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 11, 60)
     values = np.clip(truth[:, None] + rng.integers(-1, 2, (60, 3)), 0, 10).tolist()
-    drawn = jury(rows_of(values)).filter(pl.col("ci_low").is_not_null())
-    assert set(drawn["metric"]) == {"bias", "quadratic_kappa"}
-    for row in drawn.iter_rows(named=True):
+    table = jury(rows_of(values))
+    assert set(table["metric"]) == {"bias", "quadratic_kappa", "spearman", "krippendorff_alpha", *JuryMetric}
+    for row in table.iter_rows(named=True):
         assert row["ci_low"] < row["estimate"] < row["ci_high"], row["metric"]
 
 
