@@ -16,6 +16,7 @@ from schemas.tables.table import conform
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.rated import rated_dimensions
+from tasks.aggregate.intervals import ClusteredMean, interval
 from tasks.aggregate.tables import Settings
 
 
@@ -155,3 +156,14 @@ def test_why_there_is_no_corrected_mean(
 ) -> None:
     powered = _by_estimator(table(n_rated, scale))["prediction_powered"]
     assert (powered["estimate"], powered["status"], powered["reason"]) == (None, "null", reason)
+
+
+def test_intervals_allow_for_skew_as_the_leaderboards_do(table: Callable[..., pl.DataFrame]) -> None:
+    differs = set()
+    for name, row in _by_estimator(table(20)).items():
+        n = row["n_prompts" if name == "judge" else "n_prompts_labelled"]
+        mean = ClusteredMean(row["estimate"], row["se"], row["df"], n, None)
+        skewed, plain = (interval(mean, row["scale_low"], row["scale_high"], allows_for_skew=allows) for allows in (True, False))
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((skewed.low, skewed.high), rel=1e-9)
+        differs |= {name} if skewed != plain else set()
+    assert "prediction_powered" in differs
