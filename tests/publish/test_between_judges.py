@@ -104,6 +104,23 @@ def test_claims_of_single_judges_are_said_to_stand_for_themselves(verdicts, fami
     assert (ALONE in between_judges([one | {"dimension": name} for one in rows for name in ("d0", "d1")])) == is_said
 
 
+@pytest.mark.parametrize(
+    ("n_ranked", "n_family", "is_by_pair"),
+    [
+        pytest.param(3, 1, True, id="each two checkpoints are a family"),
+        pytest.param(3, 3, False, id="the ranking is one"),
+        pytest.param(2, 1, False, id="the ranking is of two: both are the same"),
+    ],
+)
+def test_comparisons_that_nothing_is_corrected_with_stand_for_themselves(n_ranked, n_family, is_by_pair):
+    rows = judged([OPEN_TO_ALL] * 2, [BETTER, OPEN])
+    rows = [one | {"n_ranked": n_ranked, "n_family": n_family, "family": f"headline | {one['judge_model']}"} for one in rows]
+    told = "Each judge's comparison of two checkpoints stands for itself: where nothing differs, one in twenty errs."
+    many = [one | {"dimension": name, "n_family": 2 * n_family} for one in rows for name in ("d0", "d1")]
+    for said in (between_judges(rows), between_judges(many)):
+        assert (told in said, ALONE in said) == (is_by_pair, not is_by_pair)
+
+
 def ranked_by(judges, sets):
     """Rows of "0" to "5" of many judges: those of a judge's set may be the best, in turn."""
     return [

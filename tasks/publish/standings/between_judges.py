@@ -30,9 +30,20 @@ def _for_themselves(rows: Sequence[Row]) -> list[str]:
     is_apart = len({judge for judge, _ in families}) > 1 and len({family for _, family in families}) == len(families)
     if not is_apart or not any(row["verdict_predecessor"] in _CLAIMS or (row["rank_low"] or 0) > 1 for row in rows):
         return []
-    return [
-        "Each judge's claims stand for themselves, corrected for that judge alone: where nothing differs, one in twenty errs."
-    ]
+    told = (
+        "Each judge's comparison of two checkpoints stands for itself"
+        if _is_by_pair(rows)
+        else "Each judge's claims stand for themselves, corrected for that judge alone"
+    )
+    return [f"{told}: where nothing differs, one in twenty errs."]
+
+
+def _is_by_pair(rows: Sequence[Row]) -> bool:
+    """Whether each two checkpoints are a family (`family = "pair"`): with one comparison a measure, where a ranking has more."""
+    is_of_many = any((row["n_ranked"] or 0) > 2 for row in rows)
+    tested = [row for row in rows if row.get("family")]
+    n_measures = len({_measure(row) for row in tested})
+    return is_of_many and all((row.get("n_family") or 0) <= n_measures for row in tested)
 
 
 def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
