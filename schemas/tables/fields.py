@@ -169,9 +169,9 @@ COVERAGE_FLOOR = number("coverage_floor", "The benchmark's floor under which the
 CELL_BOUND_LOW = number("bound_low", "The mean if every failure were the worst score it can have been.")
 CELL_BOUND_HIGH = number("bound_high", "The mean if every failure were the best score it can have been.")
 CELL_BOUND_CI_LOW = number(
-    "bound_ci_low", "Lower end of bound_low's interval, for prompts like these: sampling error and failures."
+    "bound_ci_low", "Lower end of bound_low's interval, or ci_low where that is lower; for prompts like these."
 )
-CELL_BOUND_CI_HIGH = number("bound_ci_high", "Upper end of bound_high's interval.")
+CELL_BOUND_CI_HIGH = number("bound_ci_high", "Upper end of bound_high's interval, or ci_high where that is higher.")
 DESIGN_EFFECT = number("design_effect", "Clustered variance over the variance of as many independent images.", low=0)
 CELL_STATUS = text("status", "What the cell is.", values=CellStatus)
 

@@ -102,7 +102,12 @@ def _describe(
         row |= {"bound_ci_high": high.high if isinstance(high, Interval) else None}
     if estimate is None or coverage < floor:
         return row | {"status": CellStatus.BLOCKED.value, "reason": commonest(failures)}
-    return row | _figures(estimate, ends, estimand, level)
+    row |= _figures(estimate, ends, estimand, level)
+    for end, outermost in (("low", min), ("high", max)):  # failures make nothing surer: at least the cell's own interval
+        both = row[f"ci_{end}"], row[f"bound_ci_{end}"]
+        if None not in both:
+            row[f"bound_ci_{end}"] = outermost(float(str(one)) for one in both)
+    return row
 
 
 def _level(strata: Sequence[Tally]) -> float:

@@ -184,6 +184,16 @@ def test_bounds_have_the_sampling_error_of_scores_at_their_ends(make_rubric, all
     assert (below["delta_bound_ci_low"], below["delta_bound_ci_high"]) == (below["ci_low_adjusted"], below["ci_high_adjusted"])
 
 
+@pytest.mark.parametrize("seen", [[0, 0, 0, 10], [10, 10, 10, 0]], ids=["low", "high"])
+def test_what_failures_may_have_made_of_a_mean_is_no_surer_than_the_mean(make_rubric, all_tables, seen):
+    """A failure taken for the score that most have is one prompt more: the interval of so many is the narrower one."""
+    cells = all_tables(scored("1", [*seen, FAILS]), make_rubric({None: ("q",)}))["benchmark_long"]
+    cells = cells.filter(estimand="prompts_like_these")
+    assert not cells.is_empty()
+    for low, high, *ends in cells.select("ci_low", "ci_high", "bound_ci_low", "bound_ci_high").iter_rows():
+        assert ends[0] <= low < high <= ends[1]
+
+
 def test_failures_that_dimensions_share_are_one_test(make_rubric, all_tables):
     """8 of 8 failing prompts in five dimensions: p = 2/256 is under 0.025 / 3, not under 0.025 / 5."""
     names = tuple("abcde")
