@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from schemas.statuses.cells import RatedState, Total
+from schemas.statuses.cells import CellReason, RatedState, Total
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.standings import rank_ranges
 
@@ -16,8 +16,9 @@ def without_verdict(rating_pairs: Iterable[Row], win_rates: Iterable[Row]) -> li
     """Every two ratings of one judge that no tested win rate is of: those two never met, or on too few prompts.
 
     Where one is, ranks go by its verdict, so that no rank says what the judge's own comparison of the two leaves open.
+    Two that met in some categories alone are left out too: they have no total, and ratings may go against what they did say.
     """
-    told = {_both(row) for row in win_rates if _is_tested_total(row)}
+    told = {_both(row) for row in win_rates if _is_tested_total(row) or _lacks_category(row)}
     return [row for row in rating_pairs if _both(row) not in told]
 
 
@@ -41,14 +42,22 @@ def with_ranks(ratings: Sequence[Row], win_rates: Sequence[Row], rating_pairs: S
         tested = {end for row in pairs for end in _both(row)}
         placed = [one for row in mine if (one := _one(row, "")) in tested or row["state"] == RatedState.RATED]
         ranges = rank_ranges(placed, pairs) if pairs else {}
-        family = {name: pairs[0][name] for name in ("adjustment", "family", "n_family")} if pairs else {}
+        family_of = {one: _family(pair) for pair in reversed(pairs) for one in _both(pair)}
         for row in mine:
-            found = ranges.get(_one(row, ""))
-            yield row | found | family if found else row
+            one = _one(row, "")
+            yield row | ranges.get(one, {}) | family_of.get(one, {})
 
 
 def _is_tested_total(row: Row) -> bool:
     return row["category"] == Total.MACRO and row.get("p") is not None
+
+
+def _lacks_category(row: Row) -> bool:
+    return row["category"] == Total.MACRO and row.get("reason") == CellReason.CATEGORY_MISSING
+
+
+def _family(pair: Row) -> Row:
+    return {name: pair[name] for name in ("adjustment", "family", "n_family")}
 
 
 def _one(row: Row, end: str) -> tuple[object, object]:

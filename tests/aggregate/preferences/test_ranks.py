@@ -70,6 +70,33 @@ def test_a_rank_does_not_say_what_the_two_ones_own_comparison_leaves_open():
     assert met[PREFERENCES].filter(checkpoint_a="2", checkpoint_b="1", category=Total.MACRO)["verdict"].to_list() == ["open"]
 
 
+def test_ratings_part_no_two_that_met_in_some_categories_alone():
+    """4 beats 3 in three of four of their own pairs, and is far below it by way of 1 and 2."""
+    equals = [row for two in combinations("123", 2) for name in "xy" for row in said(*two, MIXED, name)]
+    below = [row for one in "12" for name in "xy" for row in said(one, "4", "a a a a a a a b " * 5, name)]
+    never_met, in_one = (tables(equals + below + beside) for beside in ([], said("4", "3", "a a a b " * 10, "x")))
+    assert ranks(never_met) == {**dict.fromkeys("123", (1, 3, 4)), "4": (4, 4, 4)}
+    assert ranks(in_one) == {**dict.fromkeys("12", (1, 3, 4)), "3": (1, 4, 4), "4": (3, 4, 4)}
+    met = in_one[PREFERENCES].filter(checkpoint_a="4", checkpoint_b="3")
+    reasons = dict(met.select("category", "reason").iter_rows())
+    assert (reasons[Total.MACRO], reasons["x"]) == ("category_missing", None)
+
+
+@pytest.mark.parametrize("family", ["benchmark", "pair"])
+def test_the_family_of_a_rank_is_one_that_its_checkpoint_is_in(family):
+    """3 met 2 alone, on too few prompts: it is compared by ratings."""
+    found = tables(said("2", "1", SOME) + said("3", "2", "a a b ="), family=family)[PREFERENCE_RATINGS].sort("checkpoint")
+    two = {"1": "preferences", "2": "preferences", "3": "ratings"}
+    if family == "benchmark":
+        expected = {one: (f"{name} | bench", 1 if name == "preferences" else 2) for one, name in two.items()}
+    else:
+        with_whom = {"1": "m/1 | m/2", "2": "m/1 | m/2", "3": "m/1 | m/3"}
+        expected = {one: (f"{name} | pairs | eye | {with_whom[one]}", 1) for one, name in two.items()}
+    assert {name: told for name, *told in found.select("checkpoint", "family", "n_family").iter_rows()} == {
+        name: list(told) for name, told in expected.items()
+    }
+
+
 def test_all_judges_together_rank_whom_nobody_rates_too():
     rows = EQUALS + against_all("a")
     found = tables(pl.concat([verdicts(rows, "eye"), verdicts(rows, "ear")]))
