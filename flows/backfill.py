@@ -6,7 +6,7 @@ It is granted only those requests of a limit that nobody else waits for (tasks/j
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +20,7 @@ from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
+from flows.partitions.bought import bought_of_all
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid
 from flows.partitions.patience import PATIENCE_MINUTES
@@ -96,7 +97,7 @@ def backfill(
 
 def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
     if summary.is_spent:
-        spent_usd, n_not_asked = summary.asked.cost_usd or 0.0, sum(summary.left.values())
+        spent_usd, n_not_asked = summary.asked.cost_usd or 0.0, sum(summary.left.values()) + summary.n_pairs_left
         emit_budget_reached(run, limit_usd=summary.max_usd or 0.0, spent_usd=spent_usd, n_not_asked=n_not_asked)
 
 
@@ -112,6 +113,7 @@ def run_backfill(
     waited for, `patience_s` long. `on_change` is called when one has ended. Raises StoppedError; what failed is in the summary.
     """
     found = [Backfilled(name, Outcome(), why) for name, why in planned.failed.items()]
+    run = run.having(budget_id=secrets.token_hex(16))  # of the pairs too, which are asked as the table is made
     asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
 
     def calls() -> Iterator[ShardCall[AskedCheckpoint, Backfilled]]:
@@ -119,6 +121,7 @@ def run_backfill(
             if not any(done.outcome.is_spent or not done.may_pass for done in found):
                 yield ShardCall(ask_checkpoint, asking.stage, AskedCheckpoint(one, patience_s), spends_money=True)
 
+    began_at = datetime.now(UTC)
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
     run.reporter.start("backfill", len(planned.open))
     run.reporter.start("judge", sum(one.n_to_ask for one in planned.open))
@@ -128,18 +131,31 @@ def run_backfill(
         on_change()
     run.reporter.finish("judge")
     run.reporter.finish("backfill")
+    asked, counted = _asked_of(run, planned, began_at, found)
     told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=run.benchmark.limits.max_usd)
     names, gone = whole_and_there(run, planned.failed)
     is_new = any(done.name in names for done in found)
     is_made = bool(names) and (is_new or not is_published(run, names))
     say_gone(run, gone, is_made=is_made)
     if not is_made:
-        return told(None)
-    counted = {done.name for done in found if done.outcome.n_requests}
+        return told(None, asked)
     others = [one for one in planned.checkpoints if one.name not in counted]
     n_others = sum(one.n_requests for one in others)
     known = Outcome(n_requests=n_others, n_cached=n_others - sum(one.n_to_ask for one in others))
-    return told(run_pipeline(run, names, asked_before=known + told(None).asked))
+    made = run_pipeline(run, names, asked_before=known + asked)
+    return told(made, made.asked, n_pairs_left=made.asked.n_left - (known + asked).n_left)
+
+
+def _asked_of(
+    run: RunContext, planned: BackfillPlan, began_at: datetime, found: Sequence[Backfilled]
+) -> tuple[Outcome, set[str]]:
+    """What was asked of the checkpoints together, and of which; counted in the ledger where some were tried again."""
+    total = sum((one.outcome for one in found), Outcome())
+    if not any(one.is_tried_again for one in found):
+        return total, {one.name for one in found if one.outcome.n_requests}
+    bought = bought_of_all(run, began_at, planned.open)
+    asked = replace(bought, is_spent=total.is_spent, refused_usd=total.refused_usd, n_in_flight=total.n_in_flight)
+    return asked, {one.name for one in planned.open}
 
 
 def _tell_of_one(run: RunContext, done: Backfilled) -> None:

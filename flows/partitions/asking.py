@@ -1,9 +1,8 @@
 """One checkpoint of a backfill: asked what it lacks, and what became of it. Which are asked, and the table: backfill.py."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
@@ -12,14 +11,14 @@ from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
 from flows.observability.terminal import format_usd
+from flows.partitions.bought import bought_of_all
 from flows.partitions.patience import heard_from, patiently
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.record import bought_since_then, record
+from flows.run.record import record
 from schemas.errors import ProviderError, SalonError, StoppedError
-from schemas.statuses.rows import ReplyStatus
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 from tasks.judge.rate_limit.waiters import giving_way
@@ -31,6 +30,7 @@ class Backfilled:
     """What became of one checkpoint. `failure` is a sentence, None where nothing is left to ask or a limit of money was met.
 
     `n_got`: requests of those left that have a final reply now. Not `may_pass`: the others would end the same way.
+    `is_tried_again`: what earlier tries bought is not in `outcome`.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Backfilled:
     failure: str | None = None
     may_pass: bool = True
     n_got: int = 0
+    is_tried_again: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -76,7 +77,7 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
     run = run.having(dataset_id=shard.dataset.dataset_id, plan_id=shard.plan.plan_id)
     write_partitions(run, shard.partitions, BACKFILL, state=PartitionState.RUNNING)
     outcome, failure, may_pass = Outcome(), None, True
-    began_at, n_tries = datetime.now(UTC), count()
+    n_tries = count()
 
     def ask() -> Outcome:
         next(n_tries)
@@ -96,26 +97,15 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
     left = partitions_now(run, shard.plan, shard.rubrics)
     n_left = int(left["n_left"].sum())
     n_got = max(0, shard.n_to_ask - n_left)
-    if failure is not None or next(n_tries) > 1:  # what earlier tries bought is in no outcome
-        outcome = _bought(run, shard, began_at, n_left, outcome)
+    is_tried_again = failure is not None or next(n_tries) > 1
     if failure is None and outcome.is_spent:
         write_partitions(run, left, BACKFILL, state=PartitionState.PLANNED, detail="max_usd was reached")
-        return Backfilled(shard.name, outcome, n_got=n_got)
+        return Backfilled(shard.name, outcome, n_got=n_got, is_tried_again=is_tried_again)
     if failure is None and n_left:
         failure = f"{n_left:,} of {shard.n_requests:,} requests have no final reply"
     failure = failure or next(iter(left["mixed"].drop_nulls()), None)
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
-    return Backfilled(shard.name, outcome, failure, may_pass, n_got)
-
-
-def _bought(run: RunContext, shard: PlannedCheckpoint, began_at: datetime, n_left: int, last: Outcome) -> Outcome:
-    """What was bought of the checkpoint since then, as the ledger has it; how it ended, as the last try says."""
-    found = bought_since_then(run, began_at, shard.plan)
-    found.n_requests = shard.n_requests
-    n_new = max(0, shard.n_requests - n_left - found.n_cached)
-    return replace(
-        found, n_by_status=Counter({ReplyStatus.ANSWERED.value: n_new}), is_spent=last.is_spent, refused_usd=last.refused_usd
-    )
+    return Backfilled(shard.name, outcome, failure, may_pass, n_got, is_tried_again)
 
 
 @contextmanager
@@ -130,14 +120,10 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
     finally:
         if run.reporter.ran is before and planned.open:
             try:
-                bought = sum((_bought_of(run, one, started_at) for one in planned.open), Outcome())
+                bought = bought_of_all(run, started_at, planned.open)
                 if bought.n_asked:
                     record(run, started_at, planned.open[0].dataset, bought, "stopped", is_backfill=True)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table")
             except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it
                 run.reporter.say(f"what this backfill bought has no row in `runs`: {error}")
-
-
-def _bought_of(run: RunContext, one: PlannedCheckpoint, since: datetime) -> Outcome:
-    return bought_since_then(run.having(dataset_id=one.dataset.dataset_id, plan_id=one.plan.plan_id), since, one.plan)

@@ -21,13 +21,16 @@ N_LISTED, N_NAMED = 20, 10
 class BackfillSummary:
     """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole.
 
-    `left`: requests without a final reply, by checkpoint that is not done.
+    `asked`: of all checkpoints together, and of the pairs of those published. `left`: requests without a final reply, by
+    checkpoint that is not done.
     """
 
     backfilled: tuple[Backfilled, ...]
     run: RunSummary | None
+    asked: Outcome
     left: Mapping[str, int] = field(default_factory=dict)
     max_usd: float | None = None
+    n_pairs_left: int = 0
 
     @property
     def failures(self) -> list[str]:
@@ -35,14 +38,9 @@ class BackfillSummary:
         return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
 
     @property
-    def asked(self) -> Outcome:
-        """What was asked, of all checkpoints together."""
-        return sum((one.outcome for one in self.backfilled), Outcome())
-
-    @property
     def is_spent(self) -> bool:
         """Whether `max_usd` ended it."""
-        return any(one.outcome.is_spent for one in self.backfilled)
+        return self.asked.is_spent
 
 
 def left_of(run: StageContext, planned: BackfillPlan) -> dict[str, int]:
@@ -71,10 +69,11 @@ def _of_money(summary: BackfillSummary) -> str:
         what = f"covers no request: one may cost up to ${asked.refused_usd:.4g}, and nothing was sent"
     else:
         what = f"is reached: {'at least ' if asked.is_at_least else ''}{format_usd(asked.cost_usd or 0.0)} was spent"
+    left = [f"{sum(summary.left.values()):,} requests of {len(names)} checkpoints ({named(names)})"] if names else []
+    left += [f"{summary.n_pairs_left:,} requests about pairs"] if summary.n_pairs_left else []
     return (
-        f"max_usd = {summary.max_usd or 0.0:g} {what}. Left are {sum(summary.left.values()):,} requests of {len(names)} "
-        f"checkpoints ({named(names)}); {_published(summary)}. The same command goes on where this one stopped, with a budget of "
-        "its own: give --max-usd, or limits.max_usd, what is left to spend"
+        f"max_usd = {summary.max_usd or 0.0:g} {what}. Left are {' and '.join(left)}; {_published(summary)}. The same command "
+        "goes on where this one stopped, with a budget of its own: give --max-usd, or limits.max_usd, what is left to spend"
     )
 
 

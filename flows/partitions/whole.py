@@ -10,10 +10,14 @@ from flows.nights.drift import standing_publications
 from flows.partitions.ends import named
 from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, read_partitions
 from flows.run.context import RunContext
+from flows.run.rounds import due_now
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.readers import unreadable
 from tasks.ingest.sources import expand
+from tasks.ledger.open_ledgers import opened
+from tasks.ledger.snapshot import parts_to_ask
+from tasks.plan.dataset import known_plan
 from tasks.publish.identity import benchmark_digest
 from tasks.publish.reading import load_cells
 
@@ -45,10 +49,10 @@ def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:
     return {f"{source.model}/{source.checkpoint}": str(error) for source, error in unreadable(sources)}
 
 
-def is_published(run: StageContext, names: Sequence[str]) -> bool:
+def is_published(run: RunContext, names: Sequence[str]) -> bool:
     """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples.
 
-    One that was taken back publishes nothing.
+    One that was taken back publishes nothing; one some of whose pairs were not asked is to be made again.
     """
     digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     for publication in standing_publications(run.lake.root, run.benchmark.name):
@@ -59,9 +63,23 @@ def is_published(run: StageContext, names: Sequence[str]) -> bool:
             continue
         cells = load_cells(publication).select("model", "checkpoint").unique()
         is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
-        if is_of_all and _has_present_samples(run, names, str(said["identities"]["dataset_id"])):
+        dataset_id = str(said["identities"]["dataset_id"])
+        if is_of_all and _has_present_samples(run.stage, names, dataset_id) and not _lacks_pairs(run, dataset_id):
             return True
     return False
+
+
+def _lacks_pairs(run: RunContext, dataset_id: str) -> bool:
+    """Whether pairs of a dataset that was published are left to ask: money ended the asking. No where its plan is cleared."""
+    mine = RunContext.of(run.stage.having(dataset_id=dataset_id))
+    plan = known_plan(mine.stage)
+    of_pairs = [part for part in plan.parts if mine.rubrics[part.rubric_id].is_of_pairs] if plan is not None else []
+    if plan is None or not of_pairs:
+        return False
+    mine = mine.having(plan_id=plan.plan_id)
+    due = due_now(mine, of_pairs)
+    with opened(mine.ledger_url) as ledger:
+        return bool(parts_to_ask(mine.stage, due, ledger))
 
 
 def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:

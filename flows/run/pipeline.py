@@ -76,7 +76,8 @@ def run_pipeline(
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     _say_what_is_not_as_meant(run, dataset)
     planned = stages.plan(run)
-    run = run.having(plan_id=planned.plan_id, budget_id=night_budget(run.name_in_ledger, run.run_date) if night else "")
+    budget_id = night_budget(run.name_in_ledger, run.run_date) if night else run.ids.budget_id
+    run = run.having(plan_id=planned.plan_id, budget_id=budget_id)
     if replies is None and asked_before is None:
         if night:
             with opened(run.ledger_url) as ledger:
@@ -88,7 +89,9 @@ def run_pipeline(
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
     else:
-        imported, asked = _taken_in(run, planned, replies, asked_before)
+        is_asking = replies is None
+        with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
+            imported, asked = _taken_in(run, planned, replies, asked_before)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
     was = before(run)

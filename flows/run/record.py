@@ -1,10 +1,12 @@
 """A run's row in `runs`: of one that published or was blocked, and of one that ended while it asked. No writing of files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+
+import polars as pl
 
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
@@ -55,11 +57,14 @@ def record(
 
 
 @contextmanager
-def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: IngestResult, planned: Plan) -> Iterator[None]:
+def recorded_where_it_ends(
+    run: RunContext, started_at: datetime, dataset: IngestResult, planned: Plan, before: Outcome | None = None
+) -> Iterator[None]:
     """While judges are asked: a run that ends here, by an error or told to stop, has its row, `stopped`, with what it bought.
 
     That is counted from the ledger, by when it came: outcomes of shards under way, and of other processes, never come back. What
     another run bought of the same requests meanwhile is in it. Where the ledger is what failed, it is what this process heard.
+    `before`: what a backfill asked before this run of the same plan; the row is the backfill's.
     """
     run.reporter.heard = Outcome()
     try:
@@ -73,19 +78,25 @@ def recorded_where_it_ends(run: RunContext, started_at: datetime, dataset: Inges
                 asked = (
                     bought_since_then(run, started_at, planned) if run.executor.is_remote or run.reporter.attempts else Outcome()
                 )
+            if before is not None:
+                n_cached = max(0, asked.n_cached - before.n_answered)
+                asked = replace(before + asked, n_requests=planned.n_requests, n_cached=n_cached)
             if asked.n_asked:
-                record(run, started_at, dataset, asked, "stopped", is_at_least=is_at_least)
+                is_backfill = before is not None
+                record(run, started_at, dataset, asked, "stopped", is_backfill=is_backfill, is_at_least=is_at_least)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
             run.reporter.say(f"what this run bought has no row in `runs`: {error}")
         raise
 
 
-def bought_since_then(run: RunContext, since: datetime, planned: Plan) -> Outcome:
-    """What the ledger holds of the plan's requests, and how much of it came since a moment."""
+def bought_since_then(
+    run: RunContext, since: datetime, planned: Plan, counted: Callable[[pl.Series], pl.Series] = pl.Series.unique
+) -> Outcome:
+    """What the ledger holds of the plan's requests, and how much of it came since a moment. `counted` picks of a part's keys."""
     since_us, found = round(since.timestamp() * 1e6), Outcome(n_requests=planned.n_requests)
     with opened(run.ledger_url) as ledger:
         for part in asked_parts(run, planned.parts):
-            keys = run.request_keys(part).to_list()
+            keys = counted(run.request_keys(part)).to_list()
             n_sent, n_in_doubt = ledger.read(partial(sent_since, keys=keys, since_us=since_us))
             found.n_asked += n_sent
             price = price_of(run.judge(part.judge_model))
@@ -94,6 +105,7 @@ def bought_since_then(run: RunContext, since: datetime, planned: Plan) -> Outcom
             n_new = 0
             for n, n_input, n_output, cost_usd, n_without in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
                 n_new += n
+                found.n_replies += n
                 found.n_without_cost += n_without
                 found.n_input_tokens += int(n_input or 0)
                 found.n_output_tokens += int(n_output or 0)

@@ -49,7 +49,7 @@ def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
         costs = mine["cost_usd"].drop_nulls().to_list()
         least = "at least " if mine["is_at_least"].any() else ""
         usd, n_sent = format_usd(sum(costs) if costs else None), mine["n_asked"].sum()
-        said = f"{least}{usd} in {mine.height} backfills, {n_sent:,} requests sent"
+        said = f"{least}{usd} in {mine.height} backfill{'s' * (mine.height > 1)}, {n_sent:,} requests sent"
         console.print(f"{said} (table `runs`; one that was killed has no row)")
 
 

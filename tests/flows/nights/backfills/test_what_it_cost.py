@@ -12,6 +12,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import runs
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said
+from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
 from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
 
@@ -54,3 +55,31 @@ def test_a_backfill_that_publishes_nothing_has_its_row(
     assert salon("backfill", file, "--all").code == 0
     listed = " ".join(salon("backfill", file, "--list").out.split())
     assert f"${2 * N_SAMPLES * USD:.2g} in 2 backfills, {runs(Lake(tmp_path / 'lake'))['n_asked'].sum()} requests sent" in listed
+
+
+@pytest.mark.parametrize("ended_by", ["an outage that is over", "an outage", "a signal"])
+def test_what_checkpoints_share_is_counted_once(
+    tmp_path: Path, scoring: Provider, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, ended_by: str
+) -> None:
+    monkeypatch.setattr("flows.partitions.patience.FIRST_WAIT_S", 0.5)
+    for name in ("step-1", "step-2", "step-3"):
+        make_folder(tmp_path, name, n_as=N_PROMPTS)
+    file = write_file(tmp_path, scoring.url)
+    file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 4\nattempts_per_request = 1"))
+    more = ["--patience-minutes", "0.02"] if ended_by == "an outage" else ["--patience-minutes", "1"]
+    if ended_by == "a signal":
+        scoring.on_request = lambda: os.kill(os.getpid(), signal.SIGTERM) if scoring.n == 5 else None
+    else:
+        n_down = 24 if ended_by == "an outage that is over" else 1000
+        scoring.script = deque([GOOD] * 6 + [Play(503, b"upstream connect error")] * n_down)
+    try:
+        said = salon("backfill", file, "--all", *more)
+    finally:
+        STOP.clear()
+    assert said.code in {"an outage that is over": (0, 3), "an outage": (3,), "a signal": (143,)}[ended_by], said.err
+    (row,) = runs(Lake(tmp_path / "lake")).to_dicts()
+    n_answered = {"an outage that is over": N_PROMPTS, "an outage": 6, "a signal": scoring.n}[ended_by]
+    assert (row["n_asked"], row["cost_usd"]) == (scoring.n, pytest.approx(n_answered * USD))
+    if ended_by != "a signal":
+        listed = " ".join(salon("backfill", file, "--list").out.split())
+        assert f"in 1 backfill, {scoring.n} requests sent" in listed
