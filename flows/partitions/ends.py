@@ -1,6 +1,6 @@
 """How a backfill ended: what became of its checkpoints, what it published, and the error where something is left to ask."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -10,7 +10,7 @@ from flows.observability.terminal import format_usd
 from flows.partitions.asking import Backfilled
 from flows.partitions.plan import BackfillPlan
 from flows.partitions.table import OF_CHECKPOINT, read_partitions
-from schemas.errors import BudgetReachedError, ProviderError
+from schemas.errors import BudgetReachedError, InputError, ProviderError
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 
@@ -22,7 +22,7 @@ class BackfillSummary:
     """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole.
 
     `asked`: of all checkpoints together, and of the pairs of those published. `left`: requests without a final reply, by
-    checkpoint that is not done.
+    checkpoint that is not done. `to_mend`: checkpoints that were not asked, as asking does not help them.
     """
 
     backfilled: tuple[Backfilled, ...]
@@ -31,6 +31,7 @@ class BackfillSummary:
     left: Mapping[str, int] = field(default_factory=dict)
     max_usd: float | None = None
     n_pairs_left: int = 0
+    to_mend: Collection[str] = ()
 
     @property
     def failures(self) -> list[str]:
@@ -52,15 +53,25 @@ def left_of(run: StageContext, planned: BackfillPlan) -> dict[str, int]:
 
 
 def check_failures(summary: BackfillSummary) -> None:
-    """Raise where a checkpoint is not done, BudgetReachedError or ProviderError: the same command goes on from there."""
+    """Raise where a checkpoint is not done, BudgetReachedError or ProviderError: the same command goes on from there.
+
+    InputError where it would not, since all that is not done is to be mended first and nothing else was asked.
+    """
     listed = "\n  ".join(summary.failures[:N_LISTED])
     if summary.is_spent:
         raise BudgetReachedError(_of_money(summary) + (f" Not done for another cause:\n  {listed}" if listed else ""))
-    if listed:
-        raise ProviderError(
-            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}, what "
-            f"was bought is stored, and the same command goes on:\n  {listed}"
+    if not listed:
+        return
+    if all(one.name in summary.to_mend for one in summary.backfilled):
+        raise InputError(
+            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done, nothing else is left to ask; "
+            f"{_published(summary)}. Mend each first, the same command asks it then:\n  {listed}"
         )
+    to_mend = f" (mend first: {named(list(summary.to_mend))})" if summary.to_mend else ""
+    raise ProviderError(
+        f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}, what "
+        f"was bought is stored, and the same command goes on{to_mend}:\n  {listed}"
+    )
 
 
 def _of_money(summary: BackfillSummary) -> str:

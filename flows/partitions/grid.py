@@ -33,9 +33,12 @@ def write_grid(run: StageContext, file: Path) -> Path:
     """Write `publish/v1/<benchmark>/partitions.html`; its path. `file`: as the commands on the page name it."""
     rows = read_partitions(run)
     target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
-    names, is_known = _checkpoints(run)
+    broken = dict[str, str]()
+    names, is_known = _checkpoints(run, broken)
     command = f"salon backfill {quote(file.name)} --checkpoints {{}}"
-    page = partitions_page(run.benchmark.name, rows, asked_alone(run), names, datetime.now(UTC), command, is_known=is_known)
+    page = partitions_page(
+        run.benchmark.name, rows, asked_alone(run), names, datetime.now(UTC), command, is_known=is_known, broken=list(broken)
+    )
     is_first = not target.is_file()
     with locked(run.lake.root, f"partitions-{run.benchmark.name}"):
         write_bytes(page, target, run.lake.root / "staging")
@@ -64,9 +67,12 @@ def kept_anew(run: RunContext, file: Path) -> Callable[[], None]:
     return make
 
 
-def _checkpoints(run: StageContext) -> tuple[list[tuple[str, str]], bool]:
-    """The checkpoints of the sources, oldest first of each model; none, and False, where they cannot be looked through."""
+def _checkpoints(run: StageContext, broken: dict[str, str]) -> tuple[list[tuple[str, str]], bool]:
+    """The checkpoints of the sources, oldest first of each model; none, and False, where they cannot be looked through.
+
+    `broken` takes in those whose folder would name the model and cannot be read.
+    """
     try:
-        return [(one.model, one.checkpoint) for one in find_checkpoints(run)], True
+        return [(one.model, one.checkpoint) for one in find_checkpoints(run, broken)], True
     except InputError:
         return [], False

@@ -36,11 +36,12 @@ def partitions_page(
     command: str,
     *,
     is_known: bool = True,
+    broken: Sequence[str] = (),
 ) -> bytes:
     """The page as UTF-8 HTML. `rows`: PARTITIONS. `asked`: (rubric, judge), a column each, beside those that only rows have.
 
-    `checkpoints`: (model, checkpoint) of the sources; `is_known` is False where nobody could look. `command` has a place for
-    model/checkpoint. `as_of`: when this is.
+    `checkpoints`: (model, checkpoint) of the sources; `is_known` is False where nobody could look; `broken`: checkpoints
+    whose folders cannot be read. `command` has a place for model/checkpoint. `as_of`: when this is.
     """
     columns = list(dict.fromkeys([*asked, *rows.select("rubric_id", "judge_model").iter_rows()]))
     shown = in_sight(rows).iter_rows(named=True)
@@ -61,6 +62,7 @@ def partitions_page(
         as_of=as_of,
         n_by_state=n_by_state,
         is_known=is_known,
+        broken=broken,
     )
 
 

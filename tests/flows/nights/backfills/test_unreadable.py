@@ -80,6 +80,9 @@ def test_a_broken_folder_whose_rows_would_name_the_model_fails_alone(
     _without_manifest(tmp_path / "out" / "m" / "step-2")
     file = write_file(tmp_path, scoring.url)
     file.write_text(file.read_text().replace("out/{model}/", "out/m/"))
-    for chosen in (("--all",), ("--checkpoints", "step-1,step-2")):
+    for code, *chosen in ((3, "--all"), (2, "--checkpoints", "step-1,step-2"), (2, "--all")):  # 2: nothing else was asked
         ended = salon("backfill", file, *chosen)
-        assert (ended.code, scoring.n, "step-2: source 'source-0'" in ended.err) == (3, N_PROMPTS, True)
+        assert (ended.code, scoring.n, "step-2: source 'source-0'" in ended.err) == (code, N_PROMPTS, True)
+        assert ("mend first: step-2" if code == 3 else "Mend each first") in " ".join(ended.err.split())
+    page = next((tmp_path / "lake" / "publish").rglob("partitions.html")).read_text()
+    assert ("Cannot be read: step-2<" in page, "could not be looked through" in page) == (True, False)
