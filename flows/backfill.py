@@ -66,7 +66,7 @@ def backfill(
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
     addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
     processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
-    patience_minutes: so long an endpoint that is out is waited for, from its last reply on.
+    patience_minutes: so long an endpoint that is out is waited for, counted from its first failure.
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)

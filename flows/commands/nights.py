@@ -174,7 +174,7 @@ All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
 Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
 Patience = Annotated[
     float,
-    typer.Option(min=0, max=43200, help="Minutes that an endpoint which is out is waited for, from its last reply on."),
+    typer.Option(min=0, max=43200, help="Minutes that an endpoint which is out is waited for, counted from its first failure."),
 ]
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
 

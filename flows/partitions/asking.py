@@ -1,5 +1,6 @@
 """One checkpoint of a backfill: asked what it lacks, and what became of it. Which are asked, and the table: backfill.py."""
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,13 +80,14 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
     outcome, failure, may_pass = Outcome(), None, True
     n_tries = count()
 
-    def ask() -> Outcome:
+    def ask(n_of_outages: int) -> Outcome:
         next(n_tries)
-        return judge(run, shard.plan.parts)
+        return judge(_with_attempts_anew(run) if n_of_outages else run, shard.plan.parts)
 
     try:
         with giving_way():
-            outcome = patiently(ask, patience_s, lambda said: run.reporter.say(f"{shard.name}: {said}"))
+            judges = {part.judge_model for part in shard.plan.parts if part.n_requests}
+            outcome = patiently(ask, patience_s, judges, lambda said: run.reporter.say(f"{shard.name}: {said}"))
         check_not_stopped()
     except StoppedError:
         write_partitions(
@@ -106,6 +108,11 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
     failure = failure or next(iter(left["mixed"].drop_nulls()), None)
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
     return Backfilled(shard.name, outcome, failure, may_pass, n_got, is_tried_again)
+
+
+def _with_attempts_anew(run: RunContext) -> RunContext:
+    """For a try of an outage: those before it took attempts, and must not end it. The money stays the backfill's."""
+    return run.having(run_id=secrets.token_hex(16), budget_id=run.ids.spends_from)
 
 
 @contextmanager
