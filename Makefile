@@ -19,10 +19,10 @@ install: $(VENV)/.dev  ## set up everything, development tools included
 demo: $(VENV)/.run  ## draw, judge and publish the demo benchmark; no key, no server
 	@$(BIN)/salon demo
 
-test: $(VENV)/.dev  ## run the tests but those of whole runs, nights, servers, browsers and crashes, in three processes (on two cores some six minutes)
+test: $(VENV)/.dev  ## run the tests but those of whole runs, nights, servers, browsers, crashes and simulations, in three processes (on two idle cores some six minutes)
 	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder -m "not slow"
 
-test-slow: $(VENV)/.dev  ## run the others (fifteen minutes); a change is done when both pass
+test-slow: $(VENV)/.dev  ## run the others (some twenty minutes); a change is done when both pass
 	@$(BIN)/python -m pytest -n $(N_TESTERS) --dist loadscope --no-loadscope-reorder -m slow
 
 check: $(VENV)/.dev  ## style, types, import contracts, rubrics

@@ -16,6 +16,8 @@ from demo.scoring import alignment, composition, image_aspects
 from demo.truth import MACRO, expected, outcomes, scores_of
 from demo.world import CATEGORIES, CHECKPOINTS, CONTENT_ERROR
 
+pytestmark = pytest.mark.slow
+
 
 def test_one_value_by_hand():
     """single_object at step-3000: wrong shape 0.05 + 0.95 * 0.05, then 0; else whole and clear count 10, cut or pale 4."""

@@ -11,6 +11,8 @@ from tests.fuzz.stored import SPOILED, surface
 from tests.fuzz.surface import fault_of
 from tests.fuzz.surfaces import SURFACES
 
+pytestmark = pytest.mark.slow
+
 N_EXAMPLES = 120
 NUMBER = st.integers(0, 2**20 - 1)
 STEPS = st.lists(st.tuples(NUMBER, NUMBER, NUMBER, NUMBER), min_size=1, max_size=4)

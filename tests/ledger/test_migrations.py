@@ -23,6 +23,8 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import METADATA, SCHEMA, Schema
 from tests.support.servers.postgres import at_once
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "tests" / "contract" / "golden" / "ledger-0.1.0.db"
 KEYS = [f"{index:064x}" for index in range(3)]

@@ -13,6 +13,8 @@ from tasks.aggregate.drift.drift import drift
 from tasks.aggregate.drift.series import night_series
 from tasks.aggregate.tables import Settings, cells
 
+pytestmark = pytest.mark.slow
+
 FIRST = date(2026, 1, 1)
 WHOLE = {"text": (2.0, 4.0, 9.0), "colour": tuple(3.0 + n / 4 for n in range(12))}
 MEAN = (5.0 + 4.375) / 2

@@ -21,6 +21,8 @@ from tasks.aggregate.drift.charts import FAMILY_ALPHA, NIGHT_ALPHA, quantile, sh
 from tasks.aggregate.drift.drift import change, drift
 from tasks.aggregate.drift.ewma import bounded, charts, location_and_scale, sd_of_steps, variance_factor
 
+pytestmark = pytest.mark.slow
+
 FIRST = date(2026, 1, 1)
 WOBBLE = (0.02, -0.01, 0.03, -0.03, 0.01, -0.02, 0.015, -0.015)  # a baseline with mean 0
 

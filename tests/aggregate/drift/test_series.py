@@ -24,6 +24,8 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.machine_tables import record_run
 from tasks.publish.publication import Draft, publish
 
+pytestmark = pytest.mark.slow
+
 FIRST = date(2026, 1, 1)
 N_NIGHTS, SHIFTED = 13, 10
 REPOSITORY = Path(__file__).resolve().parents[3]

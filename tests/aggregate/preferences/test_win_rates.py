@@ -13,6 +13,8 @@ from tasks.aggregate.intervals import clustered_mean, mean_of_means
 from tasks.aggregate.preferences.cells import ends, score_test
 from tests.aggregate.preferences.conftest import said, tables, the_row, verdicts
 
+pytestmark = pytest.mark.slow
+
 COUNTS = ("n_win", "n_tie", "n_loss", "n_order_dependent", "n_unjudged")
 
 NASTY = {

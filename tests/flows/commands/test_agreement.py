@@ -16,6 +16,8 @@ from benchmarks.agreement_tables import RATERS, VIESCORE, command, lay_out
 from tasks.ingest.readers.tables import records
 from tests.flows.flow_support import Said
 
+pytestmark = pytest.mark.slow
+
 EXTRACTS = Path(__file__).parents[2] / "data" / "agreement"
 SCALE = {"model": "__all__", "category": "__micro__"}
 

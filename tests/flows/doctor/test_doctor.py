@@ -22,6 +22,8 @@ from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 Salon = Callable[..., Said]
 
