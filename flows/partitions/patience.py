@@ -33,9 +33,7 @@ def heard_from(judge: str) -> None:
     _HEARD_S[judge] = time.monotonic()
 
 
-def patiently(
-    ask: Callable[[int], Outcome], patience_s: float, judges: Collection[str], say: Callable[[str], None]
-) -> Outcome:  # fmt: skip
+def patiently(ask: Callable[[int], Outcome], patience_s: float, judges: Collection[str], say: Callable[[str], None]) -> Outcome:
     """What `ask` returns, asked again with growing waits while one of these judges is out, `patience_s` without a word from it.
 
     `ask` is told how many tries of an outage were made before. Of all checkpoints of a process that meet an outage one waits and

@@ -15,7 +15,7 @@ from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.observability.terminal import Console as OwnConsole
 from flows.observability.terminal import format_usd, name_of, one_line
-from flows.partitions.shared import AskedBefore
+from flows.partitions.shared import RequestsMet
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -146,7 +146,7 @@ def plan_backfill(
         with opened(run.ledger_url) as ledger:
             restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten
     reporter.start("look at checkpoints", len(asked))
-    asked_before = AskedBefore()
+    asked_before = RequestsMet()
     for one in reversed(asked):
         try:
             planned.append(_planned(run, one.name, is_retrying, asked_before))
@@ -199,7 +199,7 @@ def say_preview(reporter: Reporter, benchmark: str, planned: BackfillPlan) -> No
         reporter.on_word("\n".join(line.rstrip() for line in page.getvalue().splitlines()))
 
 
-def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: AskedBefore) -> PlannedCheckpoint:
+def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: RequestsMet) -> PlannedCheckpoint:
     quiet = RunContext.of(run)
     dataset = stages.ingest(quiet, [name])
     quiet = quiet.having(dataset_id=dataset.dataset_id)

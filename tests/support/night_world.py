@@ -77,3 +77,11 @@ def n_billed(url: str) -> int:
     """Requests the judge has answered since it was started."""
     with urllib.request.urlopen(url.removesuffix("/v1") + "/stats") as answer:
         return int(json.load(answer)["n_requests"])
+
+
+def write_quick(folder: Path, url: str, n_checkpoints: int) -> Path:
+    """So many checkpoints, and a benchmark file of them whose requests are tried once and wait for no limit."""
+    world = World(folder)
+    for number in range(n_checkpoints):
+        world.make(number)
+    return write_benchmark(folder, url, limits="attempts_per_request = 1\nrequests_per_minute = 60000")

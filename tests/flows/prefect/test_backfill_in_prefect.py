@@ -14,7 +14,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.client.schemas.sorting import FlowRunSort
 
 from tests.flows.flow_support import Said
-from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.night_world import MODEL, N_SAMPLES, write_quick
 from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = [pytest.mark.usefixtures("prefect_api"), pytest.mark.slow]
@@ -43,11 +43,8 @@ async def _shown(file: Path) -> tuple[dict[str, Any], list[str], list[float]]:
 def file(tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three checkpoints; the judge answers for one of them, and then does as `provider.then`."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
-    world = World(tmp_path)
-    for number in range(N_CHECKPOINTS):
-        world.make(number)
     provider.script = deque([GOOD] * N_SAMPLES)
-    return write_benchmark(tmp_path, provider.url, limits="attempts_per_request = 1\nrequests_per_minute = 60000")
+    return write_quick(tmp_path, provider.url, N_CHECKPOINTS)
 
 
 def test_a_checkpoint_that_is_not_done_is_no_green_task(file: Path, provider: Provider, salon: Callable[..., Said]) -> None:

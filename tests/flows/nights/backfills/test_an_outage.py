@@ -11,7 +11,7 @@ import pytest
 from flows.partitions.plan import open_backfill
 from flows.partitions.table import read_partitions
 from tests.flows.flow_support import Said
-from tests.support.night_world import N_SAMPLES, World, write_benchmark
+from tests.support.night_world import N_SAMPLES, write_quick
 from tests.support.servers.provider import Play, Provider, completion
 
 GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
@@ -24,11 +24,8 @@ REFUSED = Play(401, b'{"error": {"message": "no such key"}}')
 def file(tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Five checkpoints, whose judge answers ten requests and then does as `provider.then`; one attempt a request is quick."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
-    world = World(tmp_path)
-    for number in range(N_CHECKPOINTS):
-        world.make(number)
     provider.script = deque([GOOD] * N_ANSWERED)
-    return write_benchmark(tmp_path, provider.url, limits="attempts_per_request = 1\nrequests_per_minute = 60000")
+    return write_quick(tmp_path, provider.url, N_CHECKPOINTS)
 
 
 def _back_after_a_pause(provider: Provider, pause_s: float) -> None:
