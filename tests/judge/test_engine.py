@@ -1,6 +1,7 @@
 """The engine against a provider that misbehaves: what is tried again, what is not, and what is stored when it ends."""
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -203,9 +204,11 @@ def test_a_provider_that_says_429_alone_is_down_after_ten_times_the_silence_of_o
     provider.then = provider.play(status=429, headers={"retry-after-ms": "5"}, body=b"{}")
     options: dict[str, Any] = {"silence_s": 0.1, "retries": {one: Retry(500, 0.01, 0.02) for one in RETRIES}}
     started = time.monotonic()
-    with pytest.raises(ProviderDownError, match=r"lets nothing through: for 1 s its rate limits refused each attempt"):
+    with pytest.raises(ProviderDownError) as raised:
         run(requests, limits=Limits(concurrency=8, deadline_s=2, attempts_per_request=500), **options)
-    assert time.monotonic() - started >= 1
+    told = re.search(r"lets nothing through: for (\d+) s its rate limits refused each attempt", str(raised.value))
+    assert told is not None, raised.value
+    assert 1 <= int(told[1]) <= round(time.monotonic() - started)
     assert provider.n < 20 * 500
 
 

@@ -59,7 +59,7 @@ def test_a_paid_run_is_published(
     file = write_benchmark(tmp_path, judge_url)
     double.fails, double.status = re.compile(fails), status
     said = salon("run", file, "--run-date", "2026-03-01")
-    assert double.n_failed.total() > 0, "the fault was never met"
+    assert double.n_failed.total() > 0, f"the fault was never met: {said}"
     assert said.code == 0, said.err
     assert "24 sent" in said.out
     assert "Traceback" not in said.err
@@ -85,7 +85,7 @@ def test_a_run_that_ends_badly_keeps_its_own_exit_code(
     file.write_text(file.read_text().replace('reader = "geneval"', f'reader = "geneval"\n{source}'))
     double.fails = re.compile(ENDS)
     said = salon("run", file, "--run-date", "2026-03-01", *options)
-    assert double.n_failed.total() > 0, "the fault was never met"
+    assert double.n_failed.total() > 0, f"the fault was never met: {said}"
     assert said.code == code, said.err
     assert sentence in said.out + said.err
     assert "Prefect server does not answer" not in said.err
