@@ -59,7 +59,7 @@ def failing_prefect(real: str) -> Iterator[FailingPrefect]:
                 self._answer(*self._asked_of_the_real_one(body))
 
         def _asked_of_the_real_one(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-            """What the real server answers. A 503 (its database is locked: many tests use it) is tried again, as a client would."""
+            """What the real server answers. A 503 (its database is locked: many tests use it) is retried, as a client would."""
             headers = {k: v for k, v in self.headers.items() if k.lower() != "connection"}
             give_up_s = time.monotonic() + _BUSY_LIMIT_S
             while True:
