@@ -40,7 +40,7 @@ def test_what_cannot_be_told_is_not_told():
         row("3", (1, 3), predecessor="2", **OPEN), row("2", (1, 3), estimate=3.3), row("1", (1, 3), estimate=3.5, n_failed=2)
     ]  # fmt: skip
     assert answers(rows) == [
-        "40 prompts cannot tell which of 1, 3 and 2 is best.",
+        "40 prompts, with 2 scores missing, cannot tell which of 1, 3 and 2 is best.",
         "These prompts cannot tell 3 from 2: +0.10 [-0.20, +0.40] on 40 prompts (at 95 % for all 9 comparisons together).",
         "2 of 300 scores are missing.",
     ]

@@ -58,6 +58,12 @@ def test_failures_are_part_of_why_where_others_are_open_too():
     assert said[0] == "40 prompts cannot tell which of 1, 2 and 3 is best, in part because failures could turn what they say."
 
 
+def test_models_without_a_verdict_between_them_are_said_to_lack_scores():
+    """Of models that have neither predecessor nor baseline a row holds no verdict: the prompts alone are not blamed."""
+    said = answers([row("a", (1, 3), n_failed=11), row("b", (1, 3), n_failed=1), row("c", (1, 3))])
+    assert said[0] == "40 prompts, with 12 scores missing, cannot tell which of a, b and c is best."
+
+
 def test_of_several_measures_those_that_failures_could_turn_are_counted_apart():
     verdicts = [BETTER | {"predecessor": "1"}, OPEN | {"predecessor": "1"}, TURNED, TURNED]
     rows = [row("2", dimension=f"d{n}", **verdict) for n, verdict in enumerate(verdicts)]

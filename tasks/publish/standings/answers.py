@@ -47,7 +47,7 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         if len(first) == n:
             what = counted(prompts, "prompt") if prompts else "These prompts"
-            return [f"{what} cannot tell which of {listed(first)} is best{_because_of_failures(rankings[key])}."]
+            return [f"{what}{_with_failures(rankings[key], listed(first))}."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
@@ -63,12 +63,15 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     return said
 
 
-def _because_of_failures(ranking: Sequence[Row]) -> str:
-    """Why nobody can tell, where failures could turn what is known between some; empty where they could not."""
+def _with_failures(ranking: Sequence[Row], names: str) -> str:
+    """That nobody can tell, and why where failures are a cause; the row holds the verdicts of two comparisons, not of all."""
     verdicts = [row.get(f"verdict_{other}") for row in ranking for other in ("predecessor", "baseline")]
-    if ComparisonVerdict.FAILURES_COULD_TURN_IT not in verdicts:
-        return ""
-    return f", {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
+    if ComparisonVerdict.FAILURES_COULD_TURN_IT in verdicts:
+        why = f", {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
+        return f" cannot tell which of {names} is best{why}"
+    n_failed = sum(row["n_failed"] for row in ranking)
+    without = f", with {counted(n_failed, 'score')} missing," if n_failed else ""
+    return f"{without} cannot tell which of {names} is best"
 
 
 def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
