@@ -20,7 +20,6 @@ from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current, say_stopping
 from flows.observability.redaction import redacted_errors
 from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
-from flows.partitions.bought import bought_of_all
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid
 from flows.partitions.patience import PATIENCE_MINUTES
@@ -32,8 +31,10 @@ from flows.partitions.plan import (
 )
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.partitions.whole import is_published, say_gone, whole_and_there
+from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
+from flows.run.killed import asked_judges
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from tasks.context import StageContext
@@ -154,7 +155,7 @@ def _asked_of(
     total = sum((one.outcome for one in found), Outcome())
     if not any(one.is_tried_again for one in found):
         return total, {one.name for one in found if one.outcome.n_requests}
-    bought = bought_of_all(run, began_at, planned.open)
+    bought = bought_of(run, began_at, [one.plan.plan_id for one in planned.open], asked_judges(run)).outcome
     asked = replace(bought, is_spent=total.is_spent, refused_usd=total.refused_usd, n_in_flight=total.n_in_flight)
     return asked, {one.name for one in planned.open}
 

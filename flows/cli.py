@@ -13,12 +13,12 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from flows.observability.log_lines import complain
-from schemas.errors import NO_ROOM, StoppedError, StoreError, remedy
+from schemas.errors import NO_ROOM, NOT_A_FOLDER, StoppedError, StoreError, remedy
 from tasks.stopping import hung_up
 
 EXIT_INTERRUPTED = 130
 EXIT_FAULT = 70
-_REFUSED = NO_ROOM | {errno.EROFS}
+_REFUSED = NO_ROOM | NOT_A_FOLDER | {errno.EROFS}
 _GC_THRESHOLD = 10_000
 """New objects between collections; 700 in Python. Imports make a million that stay: each collection would walk them in vain."""
 ALLOCATOR = {"_RJEM_MALLOC_CONF": "muzzy_decay_ms:0"}

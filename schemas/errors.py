@@ -4,12 +4,15 @@ import errno
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+NOT_A_FOLDER = frozenset({errno.ENOTDIR, errno.EISDIR})
 
 
 def remedy(error: OSError) -> str:
     """What to do where the operating system refuses to write."""
     if error.errno in NOT_WRITABLE:
         return "nothing may be written there: mount it for writing, get the right to write, or name another place"
+    if error.errno in NOT_A_FOLDER:
+        return "something else stands where a folder, or a file, should: move it away"
     return "free space or mend the disk"
 
 

@@ -12,12 +12,13 @@ from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
 from flows.observability.terminal import format_usd
-from flows.partitions.bought import bought_of_all
 from flows.partitions.patience import heard_from, patiently
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
+from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from flows.run.judging import judge
+from flows.run.killed import STOPPED, asked_judges, forget_asking, note_asking
 from flows.run.record import record
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
@@ -122,15 +123,19 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
     What it bought is counted from the ledger, as that of a run. Its dataset is the newest checkpoint's that had something to ask.
     """
     started_at, before = datetime.now(UTC), run.reporter.ran
+    plan_ids = [one.plan.plan_id for one in planned.open]
+    if planned.open:
+        note_asking(run, started_at, planned.open[0].dataset, plan_ids, BACKFILL)
     try:
         yield
     finally:
         if run.reporter.ran is before and planned.open:
             try:
-                bought = bought_of_all(run, started_at, planned.open)
+                bought = bought_of(run, started_at, plan_ids, asked_judges(run)).outcome
                 if bought.n_asked:
-                    record(run, started_at, planned.open[0].dataset, bought, "stopped", is_backfill=True)
+                    record(run, started_at, planned.open[0].dataset, bought, STOPPED, is_backfill=True)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table")
+                forget_asking(run)
             except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it
                 run.reporter.say(f"what this backfill bought has no row in `runs`: {error}")

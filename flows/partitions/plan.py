@@ -15,9 +15,9 @@ from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.observability.terminal import Console as OwnConsole
 from flows.observability.terminal import format_usd, name_of, one_line
-from flows.partitions.shared import RequestsMet
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
+from flows.run.bought import RequestsMet
 from flows.run.context import RunContext, open_run
 from flows.run.judging import asked_parts
 from flows.run.other_models import mixed_cells

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -78,43 +79,49 @@ def run_pipeline(
     planned = stages.plan(run)
     budget_id = night_budget(run.name_in_ledger, run.run_date) if night else run.ids.budget_id
     run = run.having(plan_id=planned.plan_id, budget_id=budget_id)
-    if replies is None and asked_before is None:
-        if night:
-            with opened(run.ledger_url) as ledger:
-                hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
+    is_asking = replies is None
+    if is_asking and asked_before is None:
         with opened(run.ledger_url) as ledger:
+            if night:
+                hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
             say_other_models(run, ledger, planned.parts)
-        with recorded_where_it_ends(run, started_at, dataset, planned), saying_who_is_complete(run, planned):
-            imported, asked = None, judge_all(run, planned.parts, is_retrying=is_retrying)
-        _warn_of_deprecation(run, asked)
-        _say_what_is_missing(run, planned, asked)
-    else:
-        is_asking = replies is None
-        with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
+    with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
+        if is_asking and asked_before is None:
+            with saying_who_is_complete(run, planned):
+                imported, asked = None, judge_all(run, planned.parts, is_retrying=is_retrying)
+            _warn_of_deprecation(run, asked)
+            _say_what_is_missing(run, planned, asked)
+        else:
             imported, asked = _taken_in(run, planned, replies, asked_before)
-    run = run.having(snapshot_id=stages.take_snapshot(run, planned))
-    run = run.having(reading_id=stages.read(run, planned))
-    was = before(run)
-    try:
-        published, cells = finish(run)
-    except GateBlockedError:
-        record(run, started_at, dataset, asked, "blocked", is_backfill=asked_before is not None)
-        raise
-    say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
-    pairs = boards_in(published.folder)
-    n_requests = planned.n_requests if asked_before is None else asked.n_requests
-    summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, run.benchmark.judges)
+        run = run.having(snapshot_id=stages.take_snapshot(run, planned))
+        run = run.having(reading_id=stages.read(run, planned))
+        was = before(run)
+        recorded_as = partial(record, run, started_at, dataset, asked, is_backfill=asked_before is not None)
+        try:
+            published, cells = finish(run)
+        except GateBlockedError:
+            recorded_as("blocked")
+            raise
+        say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
+        n_requests = planned.n_requests if asked_before is None else asked.n_requests
+        pairs, judges = boards_in(published.folder), run.benchmark.judges
+        summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)
+        recorded_as(summary.outcome, published.publication_id)
+    _note_what_came_of_it(run, night, published)
+    return summary
+
+
+def _note_what_came_of_it(run: RunContext, night: Night | None, published: Published) -> None:
+    """The night's note, drift and the index of pages, once the publication stands."""
     made = published.publication_id
-    record(run, started_at, dataset, asked, summary.outcome, made, is_backfill=asked_before is not None)
     if night:
-        note_night(run.lake.root, run.benchmark.name, night, run.run_date, published.publication_id, is_whole=False)
+        note_night(run.lake.root, run.benchmark.name, night, run.run_date, made, is_whole=False)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)
     push(run.lake.root, write_index(run.lake.root))
-    return summary
 
 
 def _taken_in(

@@ -25,6 +25,7 @@ _BOUGHT = select(
     func.sum(_R.n_output_tokens),
     func.sum(_R.cost_usd),
     func.count().filter(_R.status == ReplyStatus.ANSWERED.value, _R.cost_usd.is_(None)),
+    func.max(_R.received_at_us),
 ).where(_R.request_key.in_(KEYS_LISTED), _R.received_at_us >= _SINCE)
 
 
@@ -35,5 +36,5 @@ def sent_since(connection: Connection, keys: Sequence[str], since_us: int) -> tu
 
 
 def bought_since(connection: Connection, keys: Sequence[str], since_us: int) -> list[tuple[Any, ...]]:
-    """Of replies to these keys that came from a moment on, some keys a row: requests, tokens in and out, USD, those without."""
+    """Of replies to these keys since a moment, some keys a row: requests, tokens in and out, USD, those without, when last."""
     return [tuple(connection.execute(_BOUGHT, chunk | {"since_us": since_us}).one()) for chunk in chunks_of(keys)]

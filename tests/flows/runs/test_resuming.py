@@ -63,11 +63,18 @@ def test_a_killed_and_a_stopped_run_goes_on_and_ends_with_the_same_table(tmp_pat
         n_at_kill = _n_billed(url)
         code, said = _stop_after(tmp_path, url, n_whole + 250, signal.SIGTERM)
         assert code == 143, said
+        assert "was killed; what it bought is in the table runs now" in " ".join(said.split())
         n_at_stop = _n_billed(url)
         again = salon("run", "stopped.toml", "--run-date", "2026-03-04")
         assert again.code == 0, again.err
         n_last = _n_billed(url) - n_at_stop
-    last = runs_of(tmp_path / "stopped").row(-1, named=True)
+    rows = runs_of(tmp_path / "stopped")
+    last = rows.row(-1, named=True)
+    assert rows.select("outcome", "asked_by").rows() == [("stopped", "run"), ("stopped", "run"), ("published", "run")]
+    n_sent = n_at_stop + n_last - n_whole
+    assert n_sent <= rows["n_asked"].sum() <= n_sent + 8 + 1  # an attempt is noted before it is sent
+    assert rows["started_at"][0] < rows["finished_at"][0] < rows["started_at"][1]
+    assert not [*(tmp_path / "stopped" / "asking").rglob("*.json")]
     assert n_last == n_whole - last["n_cached"]  # nothing the ledger held was asked again
     n_paid_twice = n_at_stop + n_last - 2 * n_whole
     assert 0 <= n_paid_twice <= 8 + 1  # at most what was in flight at the kill, or ready to be (an eighth); SIGTERM drains

@@ -1,9 +1,12 @@
-"""Rows of `runs` whose ledger was out of use when they ended: what the process heard, and marked as that."""
+"""Rows of `runs` that ended before they published: their ledger out of use, no place to publish to, killed."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import delete
@@ -58,6 +61,56 @@ def test_what_was_bought_until_the_ledger_went_has_its_row(
     assert provider.n == N_SAMPLES, "each was bought once"
     last = runs(Lake(tmp_path / "lake")).row(-1, named=True)
     assert (last["outcome"], last["is_at_least"], last["n_asked"]) == ("published", False, N_SAMPLES - n_first)
+
+
+def test_a_run_that_asked_all_and_could_not_publish_has_its_row(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url)
+    taken = tmp_path / "lake" / "publish"
+    taken.parent.mkdir()
+    taken.write_text("no folder")
+    assert salon("run", file).code == 3
+    taken.unlink()
+    assert salon("run", file).code == 0
+    rows = runs(Lake(tmp_path / "lake")).select("outcome", "n_asked", "cost_usd").rows()
+    assert rows == [("stopped", N_SAMPLES, pytest.approx(N_SAMPLES * USD)), ("published", 0, None)]
+
+
+NOTE = {
+    "started_at": "2026-03-01T02:00:00Z", "run_date": "2026-03-01", "dataset_id": "d" * 64, "n_samples": 1, "n_samples_ok": 1,
+    "code_version": "c" * 64, "asked_by": "nightly", "plan_ids": [], "judges": [],
+    "process": {"host": "another machine", "pid": 1, "started": "7"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("note", "stays", "said"),
+    [
+        (NOTE, False, ""),
+        (NOTE | {"started_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"}, True, ""),
+        (NOTE | {"plan_ids": ["../../replies"]}, True, "is not a note of a run (1 validation error"),
+        (NOTE | {"plan_ids": ["e" * 64]}, False, ""),
+        ("[" * 100_000, True, "is not a note of a run (1 validation error"),
+    ],
+    ids=["of another machine, long ago", "of another machine, today", "a path for a plan", "its plan is gone", "no note"],
+)
+def test_notes_of_other_runs_end_none(
+    note: Any, stays: bool, said: str, tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, judge_url)
+    path = tmp_path / "lake" / "asking" / "nights" / "one.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(note if isinstance(note, str) else json.dumps(note))
+    run = salon("run", file)
+    assert run.code == 0, run.err
+    assert path.exists() == stays
+    assert said in " ".join(run.err.split())
+    assert runs(Lake(tmp_path / "lake"))["outcome"].to_list() == ["published"]
 
 
 def test_a_run_whose_judge_may_have_worked_for_nothing_says_at_least(

@@ -1,0 +1,99 @@
+"""What was bought since a moment, as the ledger has it, of plans' requests: each counts once, however many plans ask it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from flows.run.context import RunContext
+from flows.run.judging import asked_parts
+from schemas.records import PlannedPart
+from schemas.statuses.rows import ReplyStatus
+from schemas.tables.stored import REQUESTS
+from tasks.judge.budget.prices import price_of
+from tasks.judge.outcome import Outcome
+from tasks.ledger.open_ledgers import opened
+from tasks.ledger.spent import bought_since, sent_since
+
+
+@dataclass(slots=True)
+class RequestsMet:
+    """The request keys of the plans so far, hashed: 8 bytes each."""
+
+    _seen: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def meet(self, keys: pl.Series) -> npt.NDArray[np.bool_]:
+        """Which of these distinct keys are met for the first time; all of them are met now."""
+        hashes = keys.hash().to_numpy()
+        are_new = ~np.isin(hashes, self._seen)
+        self._seen = np.union1d(self._seen, hashes)
+        return are_new
+
+    def shared_by(self, run: RunContext, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], int]:
+        """By (rubric, judge), how many of these requests are left to ask and were met before; all of them are met now."""
+        found = Counter[tuple[str, str]]()
+        with opened(run.ledger_url) as ledger:
+            for part in asked_parts(run, parts):
+                keys = run.request_keys(part).unique()
+                again = keys.filter(~self.meet(keys))
+                if len(again):
+                    known = ledger.known(again)
+                    found[part.rubric_id, part.judge_model] += len(again) - len(known) + len(ledger.reasks_due(known))
+        return dict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """What came of some plans' requests. `last_heard_at`: when the last reply came, or the moment that is counted from."""
+
+    outcome: Outcome
+    last_heard_at: datetime
+
+
+def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges: Sequence[str]) -> Bought:
+    """What the ledger holds of these plans' requests to these judges, and how much of it came since a moment.
+
+    What other runs bought of the same requests meanwhile is in it. A plan that the lake does not hold any more adds nothing.
+    """
+    since_us, found, met = round(since.timestamp() * 1e6), Outcome(), RequestsMet()
+    last_us = since_us
+    free = {judge.id for judge in run.benchmark.judges if not ((price := price_of(judge)) and price.usd(1, 0, 1))}
+    with opened(run.ledger_url) as ledger:
+        for judge_model, of_judge in _requests(run, plan_ids, judges):
+            keys = of_judge.filter(met.meet(of_judge)).to_list()
+            n_sent, n_in_doubt = ledger.read(partial(sent_since, keys=keys, since_us=since_us))
+            found.n_asked += n_sent
+            found.n_in_doubt += 0 if judge_model in free else n_in_doubt
+            n_new = 0
+            for row in ledger.read(partial(bought_since, keys=keys, since_us=since_us)):
+                n, n_input, n_output, cost_usd, n_without, heard_us = row
+                n_new += n
+                found.n_replies += n
+                found.n_without_cost += n_without
+                found.n_input_tokens += int(n_input or 0)
+                found.n_output_tokens += int(n_output or 0)
+                found.cost_usd = found.cost_usd if cost_usd is None else (found.cost_usd or 0.0) + cost_usd
+                last_us = max(last_us, heard_us or 0)
+            found.n_cached += max(0, len(ledger.known(keys)) - n_new)
+    found.n_requests = len(met)
+    found.n_by_status = Counter({ReplyStatus.ANSWERED.value: found.n_replies})
+    return Bought(found, datetime.fromtimestamp(last_us / 1e6, UTC))
+
+
+def _requests(run: RunContext, plan_ids: Sequence[str], judges: Sequence[str]) -> Iterator[tuple[str, pl.Series]]:
+    """Judge and distinct request keys, some parts of a plan at a time."""
+    for plan_id in plan_ids:
+        if not run.lake.is_complete(REQUESTS, plan_id):
+            continue
+        for scan in run.lake.scans(REQUESTS, plan_id):
+            mine = scan.filter(pl.col("judge_model").is_in(judges)).select("judge_model", "request_key").collect()
+            for (judge_model,), rows in mine.group_by("judge_model", maintain_order=True):
+                yield str(judge_model), rows["request_key"].unique(maintain_order=True)
