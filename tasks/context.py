@@ -50,7 +50,7 @@ class StageContext:
     @property
     def same_models(self) -> dict[str, list[str]]:
         """The names that are one model, by the judge that may answer under each of them; no judge that has but one."""
-        return {judge.id: judge.accept_models for judge in self.benchmark.judges if judge.accept_models}
+        return {judge.id: judge.same_models for judge in self.benchmark.judges if judge.same_models}
 
     def request_keys(self, part: PlannedPart) -> pl.Series:
         """The keys of a part's requests, of the run's plan."""

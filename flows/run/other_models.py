@@ -1,8 +1,9 @@
-"""Stored replies of another model among those of a cell, told before anything more is paid for: the check at the end would block.
+"""Stored replies of another model among those of a cell: nothing more is paid for then, since the check at the end would block.
 
 The check itself is tasks/validate; that a run stops as another model answers is tasks/judge/model_pin.py.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ import polars as pl
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from schemas.benchmark.judges import Judge
+from schemas.errors import InputError
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ledger.ledger import Ledger
@@ -22,11 +24,12 @@ N_NAMED = 3
 _CELL = ["rubric_id", "judge_model", "model", "checkpoint"]
 
 
-def say_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
-    """A note for each judge some of whose stored replies the check will not take, where something is left to ask."""
+def refuse_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
+    """Raise InputError where something is left to ask and the check will not take some of a judge's stored replies."""
     before, every = still_holds(run, ledger.state()), asked_parts(run, parts)
     if before is not None and before.is_answered:
         return
+    found = list[str]()
     for judge in run.benchmark.judges:
         mine = [part for part in every if part.judge_model == judge.id]
         names = set[str]()  # no key is held where all are by one, as nearly always
@@ -41,8 +44,9 @@ def say_other_models(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPar
             n_requests, n_known = n_requests + len(keys), n_known + len(ledger.known(keys))
             told.update((key, judge.one_name(name)) for key, name in ledger.read(partial(answered_by, keys=keys)))
         if n_known < n_requests:
-            for said in _others(run, judge, told):
-                run.reporter.say(said)
+            found += _others(run, judge, told)
+    if found:
+        raise InputError("\n  ".join(found))
 
 
 def mixed_cells(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], str]:
@@ -73,19 +77,21 @@ def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str
         for rows in run.lake.scans(JUDGEMENTS, run.ids.plan_id)
     ]
     rows = pl.concat(wanted) if wanted else pl.DataFrame()
-    others, first = Counter[str](), defaultdict[str, list[str]](list)
+    others, first, own_names = Counter[str](), defaultdict[str, list[str]](list), set[str]()
     for _, cell in rows.group_by(_CELL, maintain_order=True) if rows.height else ():
         (own, _), *_ = sorted(Counter(cell["name"].to_list()).items(), key=lambda one: (-one[1], one[0]))
+        own_names.add(own)
         for name, sample_id in cell.filter(pl.col("name") != own).select("name", "sample_id").iter_rows():
             others[name] += 1
             first[name].append(sample_id)
+    to_list = json.dumps(sorted((own_names | others.keys()) - {judge.model}))
     for name, n in others.items():
         places = _places(run, first[name][:N_NAMED])
         yield (
             f"judge {judge.id}: {n:,} of its stored replies are by {name}, and others of the same checkpoints are not "
-            f"({places}): when the rest is paid for, the check judgements.judge_model.is_one_model_in_a_cell will let nothing be "
-            f'published. Stop now, and list the name where both are the same judge: accept_models = ["{name}"]; or ask all anew '
-            'by giving the judge a deployment = "…"'
+            f"({places}). Nothing was sent: even with the rest paid for, the check judgements.judge_model.is_one_model_in_a_cell "
+            f"would block publication. If all are the same judge, list their names: accept_models = {to_list}; otherwise ask "
+            'everything again by giving the judge a deployment = "…"'
         )
 
 

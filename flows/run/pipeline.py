@@ -18,7 +18,7 @@ from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts
 from flows.run.judging import saying_who_is_complete
-from flows.run.other_models import say_other_models
+from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import record, recorded_where_it_ends
 from flows.run.rounds import judge_all
@@ -84,7 +84,7 @@ def run_pipeline(
         with opened(run.ledger_url) as ledger:
             if night:
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
-            say_other_models(run, ledger, planned.parts)
+            refuse_other_models(run, ledger, planned.parts)
     with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
         if is_asking and asked_before is None:
             with saying_who_is_complete(run, planned):

@@ -86,7 +86,8 @@ class Judge(Section):
         description="What is served there under the model's name, where the name does not tell; part of the request key.",
     )
     accept_models: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
-        default_factory=list, description="Names under which it may answer in turn, as behind a gateway; all are this one judge."
+        default_factory=list,
+        description="Other names it may answer under, as behind a gateway; with its own they are one judge.",
     )
     repeats: int = Field(default=1, ge=1, le=100)
     recorded: bool = False
@@ -115,13 +116,18 @@ class Judge(Section):
         """What plans, ledgers and tables call it (their `judge_model`): its name, else its model."""
         return self.name or self.model
 
+    @property
+    def same_models(self) -> list[str]:
+        """The names that are this one judge: those of `accept_models` and its own; empty where none are listed."""
+        return [*self.accept_models, self.model] if self.accept_models else []
+
     def is_called(self, answered: str) -> bool:
         """Whether a model that answered is the one asked for, by its own name or one of `accept_models`."""
         return answered == self.model or answered in self.accept_models
 
     def one_name(self, answered: str) -> str:
-        """The name of a model that answered; the first of `accept_models` for all of them, which are one."""
-        return self.accept_models[0] if answered in self.accept_models else answered
+        """The name of a model that answered; the first of `same_models` for all of them, which are one."""
+        return self.same_models[0] if answered in self.same_models else answered
 
     @property
     def shown(self) -> dict[str, str | int]:

@@ -55,7 +55,8 @@ class ModelPin:
         async with self._asking:  # the first replies come together, and one of them is enough
             if self._first is None:
                 remember = partial(self._remember, answered_model=answered_model)
-                self._first, self._is_held = await self.ledger.alone(remember)
+                first, self._is_held = await self.ledger.alone(remember)
+                self._first = self.judge.one_name(first)  # what is stored is from before the file listed names, perhaps
         if answered_model == self._first:
             return None
         since = "on the nights before" if self._is_held else "when this plan was begun"
@@ -70,7 +71,7 @@ class ModelPin:
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
         """The model to hold to, and whether it is that of the nights before."""
         held = _Answering(_held(self.plan_id), self.judge.id).read(connection)
-        if held is not None and held != answered_model:
+        if held is not None and self.judge.one_name(held) != answered_model:
             return held, True
         own = _Answering(self.plan_id, self.judge.id)
         own.write(connection, answered_model)
@@ -98,7 +99,7 @@ def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Ju
         for judge in judges:
             of_nights = _Answering(_nights(name_in_ledger), judge.id)
             last, now = of_nights.read(connection), _Answering(plan_id, judge.id).read(connection)
-            if now is None or now == last:
+            if now is None or (last is not None and judge.one_name(now) == judge.one_name(last)):
                 continue
             of_nights.delete(connection)
             of_nights.write(connection, now)

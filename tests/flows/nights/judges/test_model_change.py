@@ -55,23 +55,35 @@ def test_nights_are_held_to_the_model_that_answered(
     assert night(2).out.startswith("the night of 2026-03-02 is published")
 
 
-def test_replies_of_another_model_are_told_before_the_rest_is_paid_for(
-    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("own_name", "names"),
+    [("eye", '["[b]ear[/b]", "eye"]'), ("salon-demo-judge", '["[b]ear[/b]"]')],
+    ids=["its judge answers under another name", "its judge answers under its own"],
+)
+def test_where_replies_of_another_model_are_stored_nothing_more_is_paid_for(
+    own_name: str, names: str, salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the provider is back to the judge that was asked for, a new start knows what the check at its end will say."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     World(tmp_path).make(1)
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+    os.utime(tmp_path / "made" / MODEL / "step-1", (noon, noon))
     file = write_benchmark(tmp_path, provider.url)
-    _answers_as(provider, "eye")
+    _answers_as(provider, own_name)
     own = provider.then
     provider.script.extend([own] * (N_SAMPLES // 2 + 1))
     _answers_as(provider, "[b]ear[/b]")
     assert salon("run", file).code == 3
     n_others = provider.n - N_SAMPLES // 2 - 1
     provider.then = own
-    said = " ".join(salon("run", file).err.split())
-    assert f"{n_others} of its stored replies are by [b]ear[/b], and others of the same checkpoints are not (" in said
-    assert said.index("Stop now") < said.index("nothing was published")
-    listed = file.read_text().replace("[[judges]]", '[[judges]]\naccept_models = ["[b]ear[/b]", "eye"]')
+    n = provider.n
+    for command in ("run", "nightly"):
+        refused = salon(command, file, "--run-date", "2026-03-01")
+        said = " ".join(refused.err.split())
+        assert (refused.code, provider.n) == (2, n), said
+        assert f"{n_others} of its stored replies are by [b]ear[/b], and others of the same checkpoints are not (" in said
+        assert f"list their names: accept_models = {names}; otherwise" in said
+    listed = file.read_text().replace("[[judges]]", f"[[judges]]\naccept_models = {names}")
     file.write_text(listed)
-    assert "stored replies are by" not in salon("run", file).err
+    last = salon("run", file)
+    assert last.code == 0, last.err
