@@ -28,6 +28,12 @@ HELPED = 0.8
 """With half as many in flight the median must fall to this share; else the provider is slow for reasons of its own."""
 LEAST_USUAL_S = 0.5
 """Under this a latency is mostly our own machine's, and doubling it is nothing to react to."""
+HANGS = 4.0
+"""So many times the usual latency in which no request ends, and those in flight hang: one more is allowed beside them."""
+HANGS_UNKNOWN_S = 10.0
+"""The same where no round has said what is usual."""
+BESIDE_HANGING = 4
+"""Up to so many: a single request that hangs would else hold up its judge for a whole deadline."""
 TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIMED_OUT})
 """Outcomes whose latency says how busy the provider is; errors come back at once."""
 GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
@@ -49,7 +55,8 @@ class AdaptiveConcurrency:
     A round is as many replies as were allowed in flight when it began. Until the provider first objects, a good round in which
     all places were taken doubles what is allowed, and so does, where callers wait, each quarter of the time a reply takes that
     brings no bad news, or each second where that is less, or no round has said yet how long it is. From then on a good round
-    adds a little; a 429 and a slow round multiply it by 0.7. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
+    adds a little; a 429 and a slow round multiply it by 0.7. Where few are allowed and all of them hang,
+    one more is. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
     Latency as the signal: Brakmo and Peterson 1995.)
     `start`: what an earlier session ended with, where there was one: it begins there, and adds a little from there on.
     """
@@ -71,6 +78,8 @@ class AdaptiveConcurrency:
         self._usual_s = math.inf  # the lowest median of a round
         self._slow_s, self._n_slow = math.inf, 0  # the median of the first of so many slow rounds in a row
         self._n_round, self._peak = LEAST_ROUND, 0
+        self._n_moved = self._n_moved_seen = 0  # places taken and given back, and as the last look at those who wait saw it
+        self._still_s = math.inf  # since when that has not changed
         # Replies to come of requests that were in flight at the last decrease, which say nothing new, or, after the ramp, at the
         # last growth: their latency belongs to neither round.
         self._n_old = self._n_mixed = 0
@@ -145,6 +154,15 @@ class AdaptiveConcurrency:
             self._admit()
         self._doubled_s, self._is_good = now_s, True
 
+    def _allow_beside_hanging(self, now_s: float) -> None:
+        """One more where callers wait, few are allowed and none of those in flight comes back."""
+        if self._n_moved != self._n_moved_seen or self._still_s == math.inf:
+            self._n_moved_seen, self._still_s = self._n_moved, now_s
+        hangs_s = HANGS_UNKNOWN_S if self._usual_s == math.inf else HANGS * max(self._usual_s, LEAST_USUAL_S)
+        if now_s - self._still_s >= hangs_s and self.allowed < min(BESIDE_HANGING, self.maximum):
+            self.allowed += 1
+            self._admit()
+
     def _is_slow(self, median_s: float) -> bool:
         """Whether a round was slow because of what we have in flight. Learns what is usual."""
         if self._n_slow == 2:
@@ -169,10 +187,12 @@ class AdaptiveConcurrency:
         self._n_round, self._peak = max(LEAST_ROUND, self.allowed), self.n_in_flight
 
     def _enter(self) -> None:
+        self._n_moved += 1
         self.n_in_flight += 1
         self._peak = max(self._peak, self.n_in_flight)
 
     def _leave(self) -> None:
+        self._n_moved += 1
         self.n_in_flight -= 1
         self._admit()
 
@@ -197,5 +217,7 @@ class AdaptiveConcurrency:
         self._waiting = [waiter for waiter in self._waiting if not waiter[2].done()]
         heapify(self._waiting)
         if self._waiting:
-            self._ramp(asyncio.get_running_loop().time())
+            now_s = asyncio.get_running_loop().time()
+            self._ramp(now_s)
+            self._allow_beside_hanging(now_s)
             self._sweep_later()

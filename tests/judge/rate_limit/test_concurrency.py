@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -220,5 +221,46 @@ def test_callers_of_an_earlier_turn_go_first() -> None:
         concurrency.release(1.0, OK)
         await asyncio.wait_for(asyncio.gather(*waiting), 10)
         assert order == [1, 1, 2, 3]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("maximum", "n_through"), [(200, 3), (1, 0)], ids=["of many", "one is the most"])
+def test_requests_that_hang_do_not_hold_up_the_others(maximum: int, n_through: int) -> None:
+    """429s left one place, and what took it never comes back: others go beside it, at most three, and no sooner than it hangs."""
+
+    async def main() -> None:
+        concurrency, stopping, loop = AdaptiveConcurrency(maximum), asyncio.Event(), asyncio.get_running_loop()
+        for status in [OK] * 8 + [LIMITED] * 20:
+            await concurrency.acquire(stopping)
+            concurrency.release(0.05, status)
+        assert concurrency.allowed == 1
+        began_s = loop.time()
+        waiting = [asyncio.create_task(concurrency.acquire(stopping)) for _ in range(5)]
+        came_s = list[float]()
+        for _ in range(n_through + 1):
+            await asyncio.wait([one for one in waiting if not one.done()], timeout=10, return_when=asyncio.FIRST_COMPLETED)
+            came_s.append(loop.time() - began_s)
+        await asyncio.sleep(2.5)
+        assert sum(one.done() for one in waiting) == 1 + n_through
+        assert all(after_s - before_s >= 1.9 for before_s, after_s in pairwise(came_s))
+        stopping.set()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(main())
+
+
+def test_a_slow_judge_that_answers_one_at_a_time_is_not_asked_more() -> None:
+    async def main() -> None:
+        concurrency, stopping = AdaptiveConcurrency(200), asyncio.Event()
+        for status in [OK] * 8 + [LIMITED] * 20:
+            await concurrency.acquire(stopping)
+            concurrency.release(1.0, status)
+        waiting = [asyncio.create_task(concurrency.acquire(stopping)) for _ in range(4)]
+        for n_done in range(1, 4):
+            await asyncio.sleep(1)
+            assert sum(one.done() for one in waiting) == n_done
+            concurrency.release(1.0, OK)
+        await asyncio.gather(*waiting)
 
     asyncio.run(main())
