@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from flows.nights.record import notes
 from flows.run.context import check_keys, open_run
 from schemas.benchmark.file import load_benchmark
 from schemas.errors import InputError
@@ -33,8 +32,3 @@ def not_after(night: date, due: date) -> date:
     if night > due:
         raise InputError(f"--run-date {night} is not due yet; the latest night that is due is {due}")
     return night
-
-
-def is_fresh(run: StageContext) -> bool:
-    """Whether the night of the run's date is published, with or without blocked cells."""
-    return run.run_date.isoformat() in notes(run.lake.root, run.benchmark.name)
