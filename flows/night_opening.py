@@ -1,4 +1,4 @@
-"""A night as a run: which one is due, and whether it is published. What it does is nightly.py."""
+"""A night as a run: which one is due, and its keys looked for. What it does is nightly.py."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
