@@ -37,9 +37,9 @@ from tasks.aggregate.gate import (
     summary,
 )
 from tasks.lake.reading import open_lake
-from tasks.publish.exam import marks
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication, checked_file, chosen
+from tasks.publish.standings.exam import marks
 from tasks.publish.standings.wording import signed
 
 PREDECESSOR = "predecessor"

@@ -32,7 +32,6 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import PREFERENCES
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
-from tasks.publish.exam import drop, fault_name, share, verdict
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.latex import latex_tables
@@ -46,6 +45,7 @@ from tasks.publish.leaderboard import (
 )
 from tasks.publish.preferences import PairBoard, boards_in
 from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
+from tasks.publish.standings.exam import drop, fault_name, share, verdict
 
 LakePlace = Annotated[
     str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")

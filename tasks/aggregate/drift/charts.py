@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import HEADLINE
-from tasks.aggregate.drift.ewma import Charts, charts, quantiles
+from tasks.aggregate.drift.ewma import Charts, charts
 
 N_BASELINE = 30
 SPREAD_FLOOR = 0.0005  # of the scale's width: what moves less from night to night is taken to move so much
@@ -27,11 +27,6 @@ def shared_alpha(n_headline: int, n_other: int, *, is_headline: bool) -> float:
     else:
         share = FAMILY_ALPHA * (1 - HEADLINE_SHARE) / n_other
     return min(NIGHT_ALPHA, share)
-
-
-def quantile(alpha: float, df: int) -> float:
-    """Two-sided Student quantile."""
-    return float(quantiles(np.array(alpha), np.array(df)))
 
 
 _RUBRIC = ["benchmark", "rubric_id", "rubric_version", "judge_model", "dimension", "category"]

@@ -16,7 +16,7 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import ReliabilityReason
 from schemas.tables.nights import DESIGNS, JURY, RELIABILITY
 from schemas.tables.table import Table
-from tasks.aggregate.drift.charts import quantile
+from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.reliability.components import (
     JUDGED,
     Components,
@@ -194,7 +194,7 @@ def _interval(judged: Judged, judge: float, between: float) -> tuple[float | Non
         float((size - 1) / size * ((logs[judged.strata == stratum] - logs[judged.strata == stratum].mean()) ** 2).sum())
         for stratum, size in enumerate(sizes)
     )
-    half = quantile(1 - LEVEL, len(judged.strata) - len(sizes)) * math.sqrt(variance)
+    half = t_quantile(LEVEL, len(judged.strata) - len(sizes)) * math.sqrt(variance)
     ends = [math.exp(math.log(whole) + sign * half) - 1 for sign in (-1, 1)]
     low, high = (max(0.0, end / (end + n)) for end in ends)
     return low, high

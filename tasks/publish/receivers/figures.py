@@ -21,8 +21,8 @@ from schemas.metrics import BOARD, CELL_ORDER, natural_key
 from schemas.statuses.cells import CellStatus, Estimand
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG
-from tasks.publish.exam import marks
 from tasks.publish.reading import Publication, checked_file
+from tasks.publish.standings.exam import marks
 
 FIGURES = (
     "estimate", "se", "ci_low", "ci_high", "bound_low", "bound_high", "coverage", "n_prompts", "n_images", "n_judgements",

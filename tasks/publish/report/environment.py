@@ -17,13 +17,13 @@ from markupsafe import Markup
 from schemas.records import ALL_JUDGES, UNNAMED
 from schemas.tables.published import PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
-from tasks.publish.exam import fault_name
-from tasks.publish.exam import verdict as exam_verdict
 from tasks.publish.exports import without_bidi
 from tasks.publish.leaderboard import judged_by
 from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
+from tasks.publish.standings.exam import fault_name
+from tasks.publish.standings.exam import verdict as exam_verdict
 from tasks.publish.standings.wording import made_by, rank, tells_best, verdict_word, weights
 
 _HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from schemas.metrics import ADDRESS, BOARD
 from schemas.statuses.cells import ComparisonKind
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from schemas.tables.table import Table
-from tasks.publish.exam import marks
+from tasks.publish.standings.exam import marks
 
 _OWN = [name for name in STANDINGS.columns if name not in BENCHMARK_LONG.columns]
 

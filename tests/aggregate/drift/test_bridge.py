@@ -10,8 +10,8 @@ import pytest
 from schemas.tables.nights import NIGHTS
 from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import bridges, joined
-from tasks.aggregate.drift.charts import quantile
 from tasks.aggregate.drift.drift import drift
+from tasks.aggregate.intervals import t_quantile
 
 FIRST = date(2026, 1, 1)
 
@@ -136,7 +136,7 @@ def test_the_bridges_error_widens_the_limits_of_the_new_judges_nights(bridge):
     plain = drift(nights.with_columns(bridge_se=0.0, anchor_bridge_se=0.0), n_baseline=8).row(-1, named=True)
     weight = 1 - 0.7**6
     half, narrow = (row["limit_high"] - row["baseline_mean"] for row in (wide, plain))
-    assert half == pytest.approx(math.hypot(narrow, quantile(wide["alpha"], 7) * weight * bridge["offset_se"][0]), rel=1e-9)
+    assert half == pytest.approx(math.hypot(narrow, t_quantile(1 - wide["alpha"], 7) * weight * bridge["offset_se"][0]), rel=1e-9)
     assert wide["difference_p"] == pytest.approx(plain["difference_p"], abs=1e-9)  # one bridge under both: it falls out
 
 

@@ -17,9 +17,10 @@ from benchmarks.simulations import one_series
 from schemas.errors import InputError
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
-from tasks.aggregate.drift.charts import FAMILY_ALPHA, NIGHT_ALPHA, quantile, shared_alpha
+from tasks.aggregate.drift.charts import FAMILY_ALPHA, NIGHT_ALPHA, shared_alpha
 from tasks.aggregate.drift.drift import change, drift
 from tasks.aggregate.drift.ewma import bounded, charts, location_and_scale, sd_of_steps, variance_factor
+from tasks.aggregate.intervals import t_quantile
 
 pytestmark = pytest.mark.slow
 
@@ -128,10 +129,10 @@ def test_the_baseline_grows_with_quiet_nights_that_are_old_enough_and_stops_at_a
     assert grown.n[0].tolist()[28:] == [0] + [30] * 10 + list(range(31, 61)) + [60] * 6
     dropped = np.concatenate([quiet[:40], quiet[40:] - 0.2])
     frozen = one_chart(dropped, 30)
-    first = int(np.flatnonzero(frozen.deviation[0] < -quantile(NIGHT_ALPHA, 29) * frozen.se[0])[0])
+    first = int(np.flatnonzero(frozen.deviation[0] < -t_quantile(1 - NIGHT_ALPHA, 29) * frozen.se[0])[0])
     assert 40 < first < 44
     assert set(frozen.n[0, first:].tolist()) == {frozen.n[0, first]}  # a new level joins no baseline: the alarm stays
-    assert (frozen.deviation[0, first + 1 :] < -quantile(NIGHT_ALPHA, 29) * frozen.se[0, first + 1 :]).all()
+    assert (frozen.deviation[0, first + 1 :] < -t_quantile(1 - NIGHT_ALPHA, 29) * frozen.se[0, first + 1 :]).all()
 
 
 def test_series_are_charted_each_for_itself():
