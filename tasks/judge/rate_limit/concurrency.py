@@ -6,7 +6,11 @@ Requests a minute are limiter.py's; this is for what no header tells: a provider
 import asyncio
 import math
 import threading
+from bisect import bisect_right
+from collections import deque
 from heapq import heapify, heappop, heappush
+from statistics import median
+from time import monotonic
 from weakref import WeakSet
 
 from schemas.statuses.rows import ReplyStatus
@@ -29,11 +33,11 @@ HELPED = 0.8
 LEAST_USUAL_S = 0.5
 """Under this a latency is mostly our own machine's, and doubling it is nothing to react to."""
 HANGS = 4.0
-"""So many times the usual latency in which no request ends, and those in flight hang: one more is allowed beside them."""
-HANGS_UNKNOWN_S = 10.0
-"""The same where no round has said what is usual."""
-BESIDE_HANGING = 4
-"""Up to so many: a single request that hangs would else hold up its judge for a whole deadline."""
+"""A request that is out for so many times the latency of the last replies hangs, while others come as ever: it takes no place.
+A few would else hold up, for a whole deadline, a judge of whom few are asked at once."""
+HANGS_UNKNOWN_S = 60.0
+"""The same where too few replies have come to say."""
+LEAST_SEEN = 3
 TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIMED_OUT})
 """Outcomes whose latency says how busy the provider is; errors come back at once."""
 GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
@@ -55,8 +59,8 @@ class AdaptiveConcurrency:
     A round is as many replies as were allowed in flight when it began. Until the provider first objects, a good round in which
     all places were taken doubles what is allowed, and so does, where callers wait, each quarter of the time a reply takes that
     brings no bad news, or each second where that is less, or no round has said yet how long it is. From then on a good round
-    adds a little; a 429 and a slow round multiply it by 0.7. Where few are allowed and all of them hang,
-    one more is. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
+    adds a little; a 429 and a slow round multiply it by 0.7. Those that hang count as none
+    in flight. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
     Latency as the signal: Brakmo and Peterson 1995.)
     `start`: what an earlier session ended with, where there was one: it begins there, and adds a little from there on.
     """
@@ -78,8 +82,8 @@ class AdaptiveConcurrency:
         self._usual_s = math.inf  # the lowest median of a round
         self._slow_s, self._n_slow = math.inf, 0  # the median of the first of so many slow rounds in a row
         self._n_round, self._peak = LEAST_ROUND, 0
-        self._n_moved = self._n_moved_seen = 0  # places taken and given back, and as the last look at those who wait saw it
-        self._still_s = math.inf  # since when that has not changed
+        self._last_s = deque[float](maxlen=LEAST_ROUND)  # latencies of the last replies, of whatever round
+        self._entered_s: list[float] = []  # when each place that is taken now was, in order
         # Replies to come of requests that were in flight at the last decrease, which say nothing new, or, after the ramp, at the
         # last growth: their latency belongs to neither round.
         self._n_old = self._n_mixed = 0
@@ -93,7 +97,7 @@ class AdaptiveConcurrency:
         """Wait for a place, behind callers of an earlier turn. False, and no place, where `stopping` was set first."""
         if stopping.is_set():
             return False
-        if self.n_in_flight < self.allowed and not self._waiting:
+        if self._has_place and not self._waiting:
             self._enter()
             return True
         may_go: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -110,6 +114,8 @@ class AdaptiveConcurrency:
     def release(self, latency_s: float | None, status: ReplyStatus) -> None:
         """Give the place back and say how it went. `latency_s` None: nothing was sent, nothing is learned."""
         self._is_good &= latency_s is None or status in GOOD
+        if latency_s is not None and status in TELLING:
+            self._last_s.append(latency_s)
         if self._n_old > 0:
             self._n_old -= 1
         elif status == ReplyStatus.RATE_LIMITED:
@@ -118,7 +124,7 @@ class AdaptiveConcurrency:
             self._n_mixed -= 1
         elif latency_s is not None and status in TELLING:
             self._count(latency_s)
-        self._leave()
+        self._leave(latency_s or 0.0)
 
     def _count(self, latency_s: float) -> None:
         self._latencies_s.append(latency_s)
@@ -154,14 +160,18 @@ class AdaptiveConcurrency:
             self._admit()
         self._doubled_s, self._is_good = now_s, True
 
-    def _allow_beside_hanging(self, now_s: float) -> None:
-        """One more where callers wait, few are allowed and none of those in flight comes back."""
-        if self._n_moved != self._n_moved_seen or self._still_s == math.inf:
-            self._n_moved_seen, self._still_s = self._n_moved, now_s
-        hangs_s = HANGS_UNKNOWN_S if self._usual_s == math.inf else HANGS * max(self._usual_s, LEAST_USUAL_S)
-        if now_s - self._still_s >= hangs_s and self.allowed < min(BESIDE_HANGING, self.maximum):
-            self.allowed += 1
-            self._admit()
+    def _n_hanging(self) -> int:
+        """How many of those in flight hang, half of `maximum` at most. None do where all are slow: then there are too many."""
+        if self._n_slow:
+            return 0
+        is_known = len(self._last_s) >= LEAST_SEEN
+        hangs_s = HANGS * max(median(self._last_s), LEAST_USUAL_S) if is_known else HANGS_UNKNOWN_S
+        return min(bisect_right(self._entered_s, monotonic() - hangs_s), self.maximum // 2)
+
+    @property
+    def _has_place(self) -> bool:
+        is_allowed = self.n_in_flight < self.allowed or self.n_in_flight - self._n_hanging() < self.allowed
+        return is_allowed and self.n_in_flight < self.maximum
 
     def _is_slow(self, median_s: float) -> bool:
         """Whether a round was slow because of what we have in flight. Learns what is usual."""
@@ -187,17 +197,18 @@ class AdaptiveConcurrency:
         self._n_round, self._peak = max(LEAST_ROUND, self.allowed), self.n_in_flight
 
     def _enter(self) -> None:
-        self._n_moved += 1
+        self._entered_s.append(monotonic())
         self.n_in_flight += 1
         self._peak = max(self._peak, self.n_in_flight)
 
-    def _leave(self) -> None:
-        self._n_moved += 1
+    def _leave(self, latency_s: float = 0.0) -> None:
+        """Free the place that was taken about so long ago, of those that are the latest before."""
+        del self._entered_s[max(0, bisect_right(self._entered_s, monotonic() - latency_s) - 1)]
         self.n_in_flight -= 1
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self.n_in_flight < self.allowed:
+        while self._waiting and self._has_place:
             _, _, may_go, stopping = heappop(self._waiting)
             if not may_go.done():
                 if not stopping.is_set():
@@ -217,7 +228,6 @@ class AdaptiveConcurrency:
         self._waiting = [waiter for waiter in self._waiting if not waiter[2].done()]
         heapify(self._waiting)
         if self._waiting:
-            now_s = asyncio.get_running_loop().time()
-            self._ramp(now_s)
-            self._allow_beside_hanging(now_s)
+            self._ramp(asyncio.get_running_loop().time())
+            self._admit()
             self._sweep_later()

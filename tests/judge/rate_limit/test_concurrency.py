@@ -225,9 +225,9 @@ def test_callers_of_an_earlier_turn_go_first() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("maximum", "n_through"), [(200, 3), (1, 0)], ids=["of many", "one is the most"])
+@pytest.mark.parametrize(("maximum", "n_through"), [(6, 3), (1, 0)], ids=["of six", "one is the most"])
 def test_requests_that_hang_do_not_hold_up_the_others(maximum: int, n_through: int) -> None:
-    """429s left one place, and what took it never comes back: others go beside it, at most three, and no sooner than it hangs."""
+    """429s left one place, and what took it never comes back: others go beside it, up to half of the maximum."""
 
     async def main() -> None:
         concurrency, stopping, loop = AdaptiveConcurrency(maximum), asyncio.Event(), asyncio.get_running_loop()
@@ -244,6 +244,24 @@ def test_requests_that_hang_do_not_hold_up_the_others(maximum: int, n_through: i
         await asyncio.sleep(2.5)
         assert sum(one.done() for one in waiting) == 1 + n_through
         assert all(after_s - before_s >= 1.9 for before_s, after_s in pairwise(came_s))
+        stopping.set()
+        await asyncio.gather(*waiting)
+
+    asyncio.run(main())
+
+
+def test_where_all_replies_are_slow_none_hangs() -> None:
+    """Too many are in flight then: whoever asked beside the slow ones would make them slower."""
+
+    async def main() -> None:
+        concurrency, stopping = AdaptiveConcurrency(200), asyncio.Event()
+        for status, latency_s in [(OK, 0.05)] * 8 + [(OK, 3.0)] * 16 + [(LIMITED, 0.05)] * 20:
+            await concurrency.acquire(stopping)
+            concurrency.release(latency_s, status)
+        assert concurrency.allowed == 1
+        waiting = [asyncio.create_task(concurrency.acquire(stopping)) for _ in range(3)]
+        await asyncio.sleep(2.5)
+        assert sum(one.done() for one in waiting) == 1
         stopping.set()
         await asyncio.gather(*waiting)
 
