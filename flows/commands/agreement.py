@@ -41,30 +41,33 @@ _NAME_WIDTH = 28
 def agreement(
     file: BenchmarkFile,
     ratings: Annotated[
-        list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given again.")
+        list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given several times.")
     ] = None,
     votes: Annotated[
         list[Path] | None,
-        typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given again."),
+        typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given several times."),
     ] = None,
     against_judge: Annotated[
-        str | None, typer.Option(help="Hold the other judges against this one of the file's, in people's place.")
+        str | None, typer.Option(help="Compare the file's other judges with this one, instead of with people.")
     ] = None,
-    replies: Annotated[Path | None, typer.Option(help="Take in these recorded replies first, as `salon import` does.")] = None,
+    replies: Annotated[Path | None, typer.Option(help="Import these recorded replies first, as `salon import` does.")] = None,
     label_next: Annotated[
-        Path | None, typer.Option(help="Write here the samples people should rate next, to be filled in; publish nothing.")
+        Path | None,
+        typer.Option(help="Write to this file which samples people should rate next, to be filled in; publish nothing."),
     ] = None,
     label_count: Annotated[int, typer.Option(min=2, help="With --label-next: how many ratings one person is to give.")] = 100,
-    label_dimension: Annotated[str | None, typer.Option(help="With --label-next: the dimension, of several.")] = None,
+    label_dimension: Annotated[
+        str | None, typer.Option(help="With --label-next: the dimension, where there are several.")
+    ] = None,
     between: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline, or the one before."
+            help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline, or its predecessor."
         ),
     ] = None,
     run_date: RunDate = None,
 ) -> int:
-    """Hold the scores at hand against people's ratings, or one judge's scores, and publish the agreement; nobody is asked."""
+    """Compare existing scores with people's ratings, or with one judge's scores, and publish the agreement; no judge is asked."""
     day = run_date.date() if run_date else None
     open_run(file, day)  # what is wrong with the file is said at once
     from flows.agreement import choose_labels, hold_against_people
@@ -72,7 +75,7 @@ def agreement(
 
     tables = [path.absolute() for path in ratings or ()]
     if against_judge is not None and (ratings or votes or label_next):
-        raise InputError("--against-judge puts a judge in people's place: give it without --ratings, --votes and --label-next")
+        raise InputError("--against-judge uses a judge instead of people: omit --ratings, --votes and --label-next")
     if label_next is not None:
         wanted = Wanted(label_count, tuple(between or ()), label_dimension)
         with shown_progress():
@@ -82,8 +85,8 @@ def agreement(
     voted = [path.absolute() for path in votes or ()]
     if not tables and not voted and against_judge is None:
         raise InputError(
-            "which ratings? Give --ratings TABLE, or --votes TABLE for votes on pairs; for a list of samples to rate, "
-            "--label-next FILE; to hold judges against one of them, --against-judge NAME"
+            "no ratings given: give --ratings TABLE, or --votes TABLE for votes on pairs; --against-judge NAME compares judges "
+            "with one of them; --label-next FILE lists samples to rate"
         )
     with shown_progress():
         recorded = replies.absolute() if replies else None
@@ -147,12 +150,12 @@ def _table(rows: pl.DataFrame) -> Table:
 def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
     n, what = len(chosen.sample_ids), escape(one_line(f"{chosen.dimension}, rubric {chosen.rubric_id}"))
     console.print(f"to rate     {n:,} samples of {chosen.n_prompts:,} prompts, {what}: {escape(str(target))}")
-    console.print(f"for         {escape(one_line(f'{chosen.a} less {chosen.b}'))}, judge {escape(one_line(chosen.judge))}")
+    console.print(f"for         {escape(one_line(f'{chosen.a} minus {chosen.b}'))}, judge {escape(one_line(chosen.judge))}")
     if chosen.half_now is not None and chosen.half_then is not None:
-        console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these")
+        console.print(f"interval    ± {chosen.half_now:.2f} now, about ± {chosen.half_then:.2f} with these ratings")
     else:
-        console.print(f"interval    not known before {MIN_LABELLED} labelled prompts, {MIN_IN_STRATUM} in each category")
-    console.print("then        fill in rater and rating, and give the file to --ratings; what stays empty does not count")
+        console.print(f"interval    needs {MIN_LABELLED} labelled prompts, {MIN_IN_STRATUM} in each category")
+    console.print("then        fill in rater and rating, and pass the file to --ratings; empty rows do not count")
 
 
 def _print_ranking(console: Console, ranking: Ranking) -> None:

@@ -21,10 +21,10 @@ N_ANCHORS = 50
 
 def freeze(
     file: BenchmarkFile,
-    n: Annotated[int, typer.Option(min=2, help="Samples for each set of sources that rubrics share.")] = N_ANCHORS,
-    anew: Annotated[bool, typer.Option("--anew", help="Freeze another set.")] = False,
+    n: Annotated[int, typer.Option(min=2, help="Samples for each group of rubrics that use the same sources.")] = N_ANCHORS,
+    anew: Annotated[bool, typer.Option("--anew", help="Freeze a new set even though one exists.")] = False,
 ) -> int:
-    """Choose the anchors from what is published, once; every night from then on asks about them anew."""
+    """Choose the anchors from the current publication, once; every later night judges them again."""
     from flows.nights import anchors
 
     run = open_run(file)
@@ -34,12 +34,12 @@ def freeze(
     out = result_console()
     made_from = f"from publication {made.publication_id[:12]}"
     out.print(name_of(f"frozen: {made.anchor_set[:12]}, {made.n_samples} samples ({counts}), {made_from}"))
-    out.print("salon nightly asks about them every night; each night costs as many questions for each rubric, judge and repeat")
+    out.print("salon nightly judges them every night: each night costs that many requests per rubric, judge and repeat")
     return 0
 
 
 def list_(file: BenchmarkFile) -> int:
-    """The sets frozen so far; the last one is in use."""
+    """List the sets frozen so far; the last one is in use."""
     from flows.nights.anchors import anchor_sets
 
     run = open_run(file)
@@ -55,14 +55,14 @@ def list_(file: BenchmarkFile) -> int:
 
 def bridge(
     file: BenchmarkFile,
-    old: Annotated[str, typer.Option(help="The judge that is to be replaced.")],
+    old: Annotated[str, typer.Option(help="The judge to be replaced.")],
     new: Annotated[str, typer.Option(help="Its successor; the benchmark file lists both.")],
-    line: Annotated[bool, typer.Option("--line", help="Fit a slope too; default: an offset alone.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it asks and costs; nothing is sent.")] = False,
+    line: Annotated[bool, typer.Option("--line", help="Fit a slope too; default: only an offset.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it would ask and cost; nothing is sent.")] = False,
     run_date: RunDate = None,
     max_usd: MaxUsd = None,
 ) -> int:
-    """Have both judges score the anchors, so that the series of the old one goes on under the new one."""
+    """Have both judges score the anchors, so that the old one's series continue under the new one."""
     from flows.bridging import make_bridge, plan_bridge
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
@@ -77,7 +77,7 @@ def bridge(
         found = make_bridge(planned, has_slope=line)
     out.print(_bridges(found, has_slope=line))
     n_joined = found.filter(status="ok").height
-    then = f"go on under {new} from the next night on; take {old} out of {file.name}"
+    then = f"continue under {new} from the next night on; remove {old} from {file.name}"
     out.print(name_of(f"{n_joined} of {found.height} series of {old} {then}"))
     return 0 if n_joined else 1
 
@@ -101,7 +101,7 @@ def _bridges(found: pl.DataFrame, *, has_slope: bool) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for name in ("rubric", "dimension"):
         table.add_column(name, overflow="fold")
-    named = {"offset": "new less old", "offset_se": "± error"} | ({"slope": "slope"} if has_slope else {})
+    named = {"offset": "new minus old", "offset_se": "± error"} | ({"slope": "slope"} if has_slope else {})
     for name in ("prompts", "images", *named.values()):
         table.add_column(name, justify="right", overflow="fold")
     if found["reason"].null_count() < found.height:

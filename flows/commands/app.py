@@ -23,7 +23,7 @@ from schemas.errors import InputError, SalonError, StoreError
 
 PREFECT_AWAY = (
     "the Prefect server does not answer ({}); {}, or {} to run without one. "
-    "What was bought is stored; the same command goes on from there"
+    "Replies already paid for are stored; run the same command again to continue"
 )
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Run": {
@@ -71,8 +71,8 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
 }
 """Under each heading of the help, a command's name and its function in this folder, or a group's commands."""
 GROUPS = {
-    "rubrics": "List, show, check, begin and try rubrics.",
-    "anchors": "Freeze and list the samples that are judged anew every night, and bridge a judge to its successor.",
+    "rubrics": "List, show, check, create and try rubrics.",
+    "anchors": "Freeze and list the samples that are judged again every night, and bridge a judge to its successor.",
 }
 
 
@@ -159,7 +159,7 @@ def usable(folder: Path) -> Iterator[None]:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR):
             raise
         said = f"--folder {folder} cannot be used: {error.strerror} ({error.filename})"
-        raise InputError(f"{said}; name a folder that you may write into, as --folder ~/{folder.name}") from error
+        raise InputError(f"{said}; name a folder that you can write to, such as --folder ~/{folder.name}") from error
 
 
 def _tell(text: str) -> None:
@@ -184,7 +184,7 @@ def _options(
             "--version",
             callback=_tell_version,
             is_eager=True,
-            help="Print the release, and the digest of the code as publications name it.",
+            help="Print the release and the code digest that publications record.",
         ),
     ] = False,
 ) -> None:

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from flows.clearing.inventory import Item
     from flows.clearing.rules import Rule, Weighed
 
-Days = Annotated[int, typer.Option("--older-than", min=0, help="Days; what is younger stays.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Take it away; without this, only say what would go.")]
+Days = Annotated[int, typer.Option("--older-than", min=0, help="Days; anything younger is kept.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Delete it; without this, only show what would go.")]
 Thin = Annotated[
     bool,
     typer.Option(
         "--thin-nights",
-        help="Of older nights keep the published tables and what drift needs; their pictures, requests and replies go, "
-        "and salon verify and explain of them with these.",
+        help="Keep only the published tables of older nights and what drift needs; delete their pictures, requests and "
+        "replies. salon verify and explain then no longer work for them.",
     ),
 ]
 File = Annotated[Path | None, typer.Argument(help="A benchmark file (TOML) of the lake; default: the lake of --lake.")]
 
 
 def gc(file: File = None, lake: LakePlace = DEFAULT_LAKE, days: Days = 30, thin: Thin = False, yes: Yes = False) -> int:
-    """Say what the lake no longer needs, and what stays and why; with --yes take it away. The ledger keeps every reply."""
+    """Show what the lake no longer needs, and what stays and why; with --yes delete it. The ledger keeps every reply."""
     from flows.clearing.bucket import seen
     from flows.clearing.clearing import clear
     from flows.clearing.rules import Rule, weighed
@@ -43,15 +43,15 @@ def gc(file: File = None, lake: LakePlace = DEFAULT_LAKE, days: Days = 30, thin:
         with seen(place) as view:
             _tell(place, weighed(view, rule), "would go")
             _tell_of_nights(view, rule)
-        result_console().print("\nnothing was taken away; with --yes it is")
+        result_console().print("\nnothing was deleted; add --yes to delete it")
         return 0
     if ledger_url is None:
         raise InputError(
-            f"the lake {place.place} has no ledger.db of its own, and the ledger says whether a run is under way: name a "
+            f"the lake {place.place} has no ledger.db of its own, and only the ledger shows whether a run is under way: name a "
             "benchmark file of the lake, as in `salon gc FILE --yes`"
         )
     clear(place, ledger_url, rule, lambda found: _tell(place, found, "goes"))
-    result_console().print("taken away")
+    result_console().print("deleted")
     return 0
 
 
@@ -60,10 +60,10 @@ def pin(
         str | None, typer.Argument(help="A publication's id or its beginning; without it, list the pins.")
     ] = None,
     lake: LakePlace = DEFAULT_LAKE,
-    because: Annotated[str, typer.Option(help="What it is kept for, in a few words.")] = "",
-    is_off: Annotated[bool, typer.Option("--off", help="Take the pin away.")] = False,
+    because: Annotated[str, typer.Option(help="Why it is kept, in a few words.")] = "",
+    is_off: Annotated[bool, typer.Option("--off", help="Remove the pin.")] = False,
 ) -> int:
-    """Keep a publication, and all it is made of, whatever salon gc is told."""
+    """Protect a publication, and everything it is made from, from salon gc."""
     from tasks.publish import pins
     from tasks.publish.folders import LAYOUT, MANIFEST, is_published
     from tasks.verify.publication import find_folder
@@ -76,17 +76,17 @@ def pin(
     if is_off:
         named = [one.publication_id for one in pins.pins(root) if one.publication_id.startswith(publication)]
         if len(named) != 1 or not pins.unpin(root, named[0]):
-            raise InputError(f"{len(named)} pins begin with {publication!r}; `salon pin` lists them")
+            raise InputError(f"{len(named)} pins match {publication!r}, and exactly one must; `salon pin` lists them")
         out.print(f"no longer pinned: {named[0][:12]}")
         return 0
     folder = find_folder(root, publication)
     home = (root / "publish" / LAYOUT).resolve()
     if not folder.resolve().is_relative_to(home) or not (folder / MANIFEST).is_file():
-        raise InputError(f"{publication!r} is no publication of the lake {lake}; name one of {home}, or its lake with --lake")
+        raise InputError(f"{publication!r} is not in the lake {lake}; name a publication in {home}, or its lake with --lake")
     made = pins.pin(root, folder.name, because)
     if not is_published(folder):
         pins.unpin(root, folder.name)
-        raise InputError(f"salon gc took {folder.name[:12]} away meanwhile; `salon table` shows what the lake still has")
+        raise InputError(f"salon gc has just deleted {folder.name[:12]}; `salon table` shows what the lake still has")
     out.print(f"pinned: {made.publication_id[:12]}")
     return 0
 
@@ -94,9 +94,9 @@ def pin(
 def withdraw(
     file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
     publication: Annotated[str, typer.Argument(help="The publication's id or its beginning.")],
-    because: Annotated[str, typer.Option(help="Why, in a few words: it is written down.")],
+    because: Annotated[str, typer.Option(help="Why, in a few words; it is recorded.")],
 ) -> int:
-    """Take a publication back: another is current, its night may be run again. Its files stay, and so does what was bought."""
+    """Withdraw a publication: another becomes current, and its night can be run again. Its files and paid replies stay."""
     from flows.run.context import RunContext, open_run
     from flows.withdrawing import withdraw
 
@@ -105,7 +105,7 @@ def withdraw(
     out, taken = result_console(), found.withdrawal
     out.print(name_of(f"withdrawn: {taken.publication_id[:12]}, of {taken.run_date}: {taken.because}"))
     if found.nights:
-        out.print(f"no night any more: {', '.join(found.nights)}")
+        out.print(f"no longer a night: {', '.join(found.nights)}")
     now = "nothing" if found.current is None else f"{found.current[0][:12]}, of {found.current[1]}"
     out.print(f"current: {now}")
     return 0
@@ -128,7 +128,7 @@ def _opened(file: Path | None, place: str) -> tuple[Lake, str | None]:
 def _folder(lake: Lake) -> Lake:
     is_there = bool(lake.bucket.folders("complete")[0]) if lake.bucket else (lake.root / "complete").is_dir()
     if not is_there:
-        raise InputError(f"there is no lake in {lake.place}; name its place with --lake, or give a benchmark file of it")
+        raise InputError(f"there is no lake in {lake.place}; give its location with --lake, or a benchmark file that uses it")
     return lake
 
 

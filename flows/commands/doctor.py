@@ -21,7 +21,7 @@ NO_FILE = "no benchmark file was given"
 
 def doctor(
     file: Annotated[
-        Path | None, typer.Argument(help="The benchmark file (TOML); without it, what can be looked at without one.")
+        Path | None, typer.Argument(help="The benchmark file (TOML); without it, only what can be checked without one.")
     ] = None,
     ask: Annotated[
         bool,
@@ -30,7 +30,7 @@ def doctor(
         ),
     ] = False,
 ) -> int:
-    """Look at all that a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
+    """Check everything a night needs, and say what is wrong and what to do. Exit code 3: something is down or missing."""
     run = open_run(file) if file else None  # what is wrong with the file is the user's, and said before anything is looked at
     keep_prefect_quiet()
     return _tell(_examined(run, file, is_asking=ask))
@@ -41,7 +41,7 @@ def check(
 ) -> int:
     """Ask each judge of the file about one sample, once for each rubric, and show how the replies are read; it may cost money.
 
-    Exit code 3: one does not answer, or its reply cannot be read.
+    Exit code 3: a judge does not answer, or its reply cannot be read.
     """
     run = open_run(file)
     keep_prefect_quiet()
@@ -59,10 +59,10 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
         yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
         return
     permitted = "check the folder, its permissions and its disk"
-    yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "mend what is wrong below first")
+    yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "fix what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
-    yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "mend what is wrong above first")
+    yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "fix what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
     yield from _judges(run, is_asking=is_asking)
 
@@ -71,7 +71,7 @@ def _judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
     from flows.doctor import judges
 
     yield from guarded(judges.KEY, lambda: judges.check_keys(run.benchmark), "export the variable by hand")
-    yield from guarded(judges.JUDGE, lambda: judges.check_judges(run, is_asking=is_asking), "salon plan FILE says what is asked")
+    yield from guarded(judges.JUDGE, lambda: judges.check_judges(run, is_asking=is_asking), "salon plan FILE shows what is asked")
 
 
 def _tell(findings: Iterable[Finding]) -> int:

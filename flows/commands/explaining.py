@@ -68,7 +68,7 @@ def explain(
         _print_judgement(console, judgement)
     n_left = explanation.n_judgements - len(explanation.judgements)
     if n_left:
-        console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json gives them to a program")
+        console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json prints them for programs")
     return 0
 
 
@@ -103,7 +103,7 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
                   + (f": {escape(one_line(str(cell['reason'])))})" if cell["reason"] else ")"))  # fmt: skip
     again = "-" if explanation.recomputed is None else f"{explanation.recomputed:.4f}"
     verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
-    console.print(f"taken again {again} from the scores below: {verdict}")
+    console.print(f"recomputed  {again} from the scores below: {verdict}")
     counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
     if cell.get("n_not_applicable"):  # older publications do not say
         counts += f"; {cell['n_not_applicable']} more are not applicable"
@@ -170,7 +170,7 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
     console.print(f"pair        {row['pair_id']}, judged by {escape(one_line(row['judge_model']))}")
     console.print(Text(one_line(f"published   {win_rate(row)} ({verdict(row) or row['status']}), won-tied-lost {counts(row)}")))
     again = "-" if explained.recomputed is None else f"{100 * explained.recomputed:.1f} %"
-    console.print(f"taken again {again} from the {explained.n_judged:,} of {explained.n_pairs:,} pairs that have a verdict: "
+    console.print(f"recomputed  {again} from the {explained.n_judged:,} of {explained.n_pairs:,} pairs that have a verdict: "
                   + _agrees(explained))  # fmt: skip
     for name, value in explained.identities.items():
         console.print(name_of(f"{name:<16} {value}"))
@@ -184,7 +184,7 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
             _print_judgement(console, judgement)
     n_left = explained.n_pairs - len(explained.pairs)
     if n_left:
-        console.print(f"{n_left:,} more pairs; --limit 0 shows all, --json gives them to a program")
+        console.print(f"{n_left:,} more pairs; --limit 0 shows all, --json prints them for programs")
 
 
 def _agrees(explained: ExplainedWinRate) -> str:
@@ -196,7 +196,7 @@ def _agrees(explained: ExplainedWinRate) -> str:
         return "agrees"
     if row["status"] != CellStatus.BLOCKED:
         return f"not published ({verdict(row)}); the counts agree"
-    under = f"{percent(row['coverage'])} of the verdicts came, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
+    under = f"{percent(row['coverage'])} of the verdicts arrived, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
     return f"not published, {under}; the counts agree"
 
 
@@ -206,7 +206,7 @@ def _told(pair: ExplainedPair) -> str:
     if n_repeats < 2 or pair.value is None:
         return _OUTCOMES[pair.outcome.value]
     return (
-        f"{_OUTCOMES[pair.outcome.value].removesuffix(' in both orders')}, worth {pair.value:.2f} to a on average of its repeats"
+        f"{_OUTCOMES[pair.outcome.value].removesuffix(' in both orders')}, worth {pair.value:.2f} to a, averaged over its repeats"
     )
 
 
@@ -231,7 +231,7 @@ def _show_exam(explained: ExplainedExam, *, as_json: bool) -> None:
             _print_judgement(console, judgement)
     n_left = explained.n_samples - len(explained.samples)
     if n_left:
-        console.print(f"{n_left:,} more samples; --limit 0 shows all, --json gives them to a program")
+        console.print(f"{n_left:,} more samples; --limit 0 shows all, --json prints them for programs")
 
 
 _OUTCOMES = {

@@ -51,8 +51,8 @@ _WORDS = {
 }
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
 _REASONS = {
-    ABSENT: "one of the two was not judged there",
-    "fails_more": "it fails more often, and what failed may hide a drop",
+    ABSENT: "one of the two was not judged under this rubric and judge",
+    "fails_more": "it fails more often, and the failures may hide a drop",
     TOO_FEW: "too few shared prompts for this --alpha",
 }
 
@@ -68,33 +68,37 @@ class GateFormat(StrEnum):
 def gate(
     publication: Annotated[str | None, typer.Argument(help="A publication's id, or its beginning; default: the current.")] = None,
     baseline: Annotated[
-        str, typer.Option(help="What is held against: MODEL/CHECKPOINT, MODEL (its newest), or predecessor: the one before.")
+        str,
+        typer.Option(help="What to compare with: MODEL/CHECKPOINT, MODEL (its newest), or predecessor: the previous checkpoint."),
     ] = PREDECESSOR,
     candidate: Annotated[
         list[str] | None,
-        typer.Option(help="MODEL/CHECKPOINT or MODEL, several times; default: the newest of each model."),
+        typer.Option(help="MODEL/CHECKPOINT or MODEL; may be given several times; default: the newest of each model."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: how often a quiet night may alarm.")
+        float,
+        typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: the false alarm rate of a quiet night."),
     ] = ALPHA,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="Look at the rankings of this judge alone, several times; default: of every judge."),
+        typer.Option(help="Look only at this judge's rankings; may be given several times; default: every judge."),
     ] = None,
-    allow_unknown: Annotated[bool, typer.Option("--allow-unknown", help="Pass where two cannot be compared.")] = False,
+    allow_unknown: Annotated[
+        bool, typer.Option("--allow-unknown", help="Pass where two checkpoints cannot be compared.")
+    ] = False,
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     form: Annotated[GateFormat, typer.Option("--format", help="markdown for a pull request's comment.")] = GateFormat.TABLE,
 ) -> int:
-    """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: it did, or nobody can tell."""
+    """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: worse, or undecided."""
     lake_root = open_lake(lake).root
     found = chosen(lake_root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
     if standings.is_empty():
         named = found.publication_id[:16]
         raise InputError(
-            f"publication {named} ranks no means, and salon gate compares means; salon table --publication {named} says what "
-            "pairs say"
+            f"publication {named} ranks no means, and salon gate compares means; salon table --publication {named} shows the "
+            "results of its pairs"
         )
     judges = _judges(standings, judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
@@ -169,7 +173,7 @@ def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
     known = sorted(standings["judge_model"].unique())
     for name in asked:
         if name not in known:
-            raise InputError(f"--judge {name!r} is no judge of this publication; there are: {', '.join(known)}")
+            raise InputError(f"--judge {name!r} is not a judge of this publication; available: {', '.join(known)}")
     return [name for name in known if name in asked or not asked]
 
 
@@ -183,18 +187,18 @@ def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]
     found = [(one, other) for one, other in pairs if other is not None and one != other]
     if candidates and found and len(found) < len(pairs):  # passed in silence, it would seem to have been looked at
         left = _listed([one for one, other in pairs if other is None or one == other])
-        why = "has none before it" if reference is None else "is the baseline itself"
-        raise InputError(f"the candidate {left} {why}; name another, or with --baseline what to hold it against")
+        why = "has no predecessor" if reference is None else "is the baseline itself"
+        raise InputError(f"the candidate {left} {why}; name another, or give --baseline to compare it with")
     if not found:
-        whose = "has one before it" if reference is None else f"stands beside {'/'.join(reference)}"
-        raise InputError(f"no candidate {whose}; --baseline names what to hold against; there are: {_listed(known)}")
+        whose = "has a predecessor" if reference is None else f"differs from the baseline {'/'.join(reference)}"
+        raise InputError(f"no candidate {whose}; name what to compare with: --baseline; available: {_listed(known)}")
     return found
 
 
 def _named(known: Sequence[Contestant], name: str, option: str) -> Contestant:
     named = [one for one in known if name in (one[0], "/".join(one))]
     if not named:
-        raise InputError(f"{option} {name!r} is nobody in this publication; there are: {_listed(known)}")
+        raise InputError(f"{option} {name!r} does not exist in this publication; available: {_listed(known)}")
     return named[-1]
 
 
@@ -220,7 +224,7 @@ def _print(told: Told) -> None:
         console.print(grid)
 
 
-_HEADERS = ("ranking", "candidate", "held against", "change", "would find", "prompts", "ruling")
+_HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
 
 
 def _row(ruling: Ruling) -> tuple[str, ...]:

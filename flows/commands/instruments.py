@@ -29,10 +29,10 @@ def parse(
     jsonl: Annotated[Path, typer.Option(help='Lines {"raw": reply, "context": {...}}; - for standard input.')],
     rubrics: Folders = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say of each number which characters of the reply it came from.")
+        bool, typer.Option("--explain", help="Show for each number which characters of the reply it came from.")
     ] = False,
 ) -> int:
-    """Read replies by a rubric: one JSON line of scores, or of the reason there are none, for each line."""
+    """Read replies with a rubric: for each line, one JSON line with the scores or the reason there are none."""
     name, _, category = rubric.partition(":") if not Path(rubric).is_dir() else (rubric, "", "")
     instrument = find_rubric(name, rubrics or [])
     chosen = choose_category(instrument, category or None)
@@ -55,7 +55,9 @@ def find_rubric(name: str, folders: list[Path]) -> Rubric:
         return load_rubric(Path(name))
     found = {rubric.id: rubric for rubric in list_rubrics([*folders, SHIPPED])}
     if name not in found:
-        raise RubricError(f"there is no rubric {name!r}; there are: {', '.join(sorted(found))}. Add a folder with --rubrics DIR")
+        raise RubricError(
+            f"rubric {name!r} does not exist; available: {', '.join(sorted(found))}. Add a folder with --rubrics DIR"
+        )
     return found[name]
 
 
@@ -63,19 +65,21 @@ def choose_category(rubric: Rubric, category: str | None) -> str | None:
     """The category to read by: needed where the rubric asks by category, refused where it does not."""
     if rubric.requests:
         folders = ", ".join(str(one.folder) for one in rubric.requests.values())
-        raise InputError(f"rubric {rubric.id} asks several requests; read the replies of one of them by its folder: {folders}")
+        raise InputError(
+            f"rubric {rubric.id} sends several requests; read the replies of one of them by naming its folder: {folders}"
+        )
     if rubric.dispatch is None:
         if category is not None:
             raise InputError(f"rubric {rubric.id} has one prompt for all categories; write --rubric {rubric.id}")
         return None
     known = [name for name in rubric.variants if name is not None]
     if category is not None and category not in known:
-        raise InputError(f"rubric {rubric.id} has no category {category!r}; there are: {', '.join(known)}")
+        raise InputError(f"rubric {rubric.id} has no category {category!r}; available: {', '.join(known)}")
     return category
 
 
 def list_(rubrics: Folders = None) -> int:
-    """The rubrics there are, shipped and your own."""
+    """List the rubrics, shipped and your own."""
     console = result_console()
     for rubric in list_rubrics([*(rubrics or []), SHIPPED]):
         scales = "; ".join(dict.fromkeys(_scale(dimension) for dimension in rubric.dimensions))
@@ -92,7 +96,7 @@ def list_(rubrics: Folders = None) -> int:
 
 
 def show(rubric: str, rubrics: Folders = None) -> int:
-    """One rubric: what it needs, its messages, dimensions, rules and prompt texts."""
+    """Show one rubric: what it needs, its messages, dimensions, rules and prompt texts."""
     found = find_rubric(rubric, rubrics or [])
     console = result_console()
     console.print(f"[bold]{escape(one_line(found.id))}[/] {escape(one_line(found.version))} - {escape(one_line(found.title))}")
@@ -101,7 +105,7 @@ def show(rubric: str, rubrics: Folders = None) -> int:
     )
     console.print(f"needs: {escape(one_line(_needs(found) or 'nothing'))}")
     if found.program:
-        console.print(f"program: {escape(one_line(found.program))}, whose numbers salon import brings in")
+        console.print(f"program: {escape(one_line(found.program))}; salon import takes in its numbers")
     for rule in found.rules:
         when = " and ".join(_when(condition) for condition in rule.when)
         console.print(
@@ -124,10 +128,10 @@ def show(rubric: str, rubrics: Folders = None) -> int:
 def lint(
     folders: Annotated[list[Path] | None, typer.Argument(help="Rubric folders; default: the shipped ones.")] = None,
     rewrite: Annotated[
-        bool, typer.Option("--rewrite", help="First write golden/requests of the folders as they are rendered now, to be read.")
+        bool, typer.Option("--rewrite", help="First rewrite the folders' golden/requests as they are rendered now, for review.")
     ] = False,
 ) -> int:
-    """Prove, before a cent is spent, that a rubric asks what it should. Exit code 2 where it does not."""
+    """Check, before a cent is spent, that a rubric asks what it should. Exit code 2 if it does not."""
     if rewrite and not folders:
         raise InputError("--rewrite changes golden/requests of your own rubrics: name their folders before it")
     chosen = [rubric for folder in folders or [SHIPPED] for rubric in _rubrics_in(folder)]
@@ -144,7 +148,7 @@ def lint(
             print(f"  (remark) {one_line(remark)}")
     if n_problems:
         found = f"{n_of(n_problems, 'problem')} in {n_of(len(chosen), 'rubric')}"
-        raise RubricError(f"{found}; mend the files named above and lint again")
+        raise RubricError(f"{found}; fix the files named above and lint again")
     return 0
 
 
@@ -158,9 +162,7 @@ def _rewrite(rubric: Rubric) -> None:
         said = f"{rubric.folder} cannot be written ({error.strerror})"
         raise InputError(f"{said}; copy it with salon rubrics new ID --like {rubric.folder}") from error
     for name in changed:
-        print(
-            f"{one_line(rubric.id)}: {one_line(f'golden/requests/{name}')} is written anew; read what differs, as with git diff"
-        )
+        print(f"{one_line(rubric.id)}: {one_line(f'golden/requests/{name}')} was rewritten; review the change with git diff")
 
 
 def n_of(n: int, what: str) -> str:
@@ -172,7 +174,7 @@ def _rubrics_in(folder: Path) -> list[Rubric]:
     """The rubric that a folder is, or those that it holds."""
     found = [load_rubric(folder)] if (folder / DECLARATION).is_file() else list_rubrics([folder])
     if not found:
-        raise RubricError(f"{folder} holds no rubric: name a folder with a {DECLARATION}, or one that holds such folders")
+        raise RubricError(f"{folder} contains no rubric: name a folder with a {DECLARATION}, or one that contains such folders")
     return found
 
 

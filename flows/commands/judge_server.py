@@ -21,19 +21,20 @@ SAY_EVERY_S = 10.0
 def judge_server(
     file: Annotated[Path, typer.Argument(help="The benchmark file (TOML), with a judge that has [judges.server].")],
     judge: Annotated[
-        list[str] | None, typer.Option(help="Only this judge, several times; default: all that have a server.")
+        list[str] | None,
+        typer.Option(help="Only this judge; may be given several times; default: every judge that has a server."),
     ] = None,
     identity: Annotated[
-        bool, typer.Option("--identity", help="Print what is served, for `deployment` of a file elsewhere; start nothing.")
+        bool, typer.Option("--identity", help="Print what would be served, for `deployment` in another file; start nothing.")
     ] = False,
 ) -> int:
-    """Start the judges of a benchmark file that this machine serves, such as vLLM, and end them at Ctrl-C."""
+    """Start the judges that a benchmark file serves on this machine, such as vLLM, and stop them at Ctrl-C."""
     run = open_run(file)
     known = {one.id: one for one in run.benchmark.judges if one.server is not None}
     strange = next((name for name in judge or [] if name not in known), None)
     if strange or not known:
         there = ", ".join(known) or "none"
-        raise InputError(f"{f'--judge {strange}' if strange else file}: no judge with [judges.server]; there are: {there}")
+        raise InputError(f"{f'--judge {strange}' if strange else file}: no judge with [judges.server]; available: {there}")
     served = [one for name, one in known.items() if not judge or name in judge]
     console = result_console()
     if identity:
@@ -46,7 +47,7 @@ def judge_server(
             for one in served:
                 console.print(f"{one.id} answers at {one.base_url}; its output: {local.log(one.id)}", markup=False)
                 console.print(f"    {one_line(one.deployment or '')}", markup=False)
-            console.print("Ctrl-C ends it.", markup=False)
+            console.print("Press Ctrl-C to stop.", markup=False)
             while True:
                 check_not_stopped()
                 time.sleep(HEED_EVERY_S)

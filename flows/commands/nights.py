@@ -36,14 +36,12 @@ if TYPE_CHECKING:
     from flows.nightly import NightSummary
     from flows.observability.progress import RunSummary
 
-Check = Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the night is published (exit code 1: no).")]
+Check = Annotated[bool, typer.Option("--check", help="Send nothing; say whether the night is published (exit code 1: no).")]
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
 NightDate = Annotated[
     datetime | None,
-    typer.Option(
-        formats=["%Y-%m-%d"], help="The night; default: the latest that is due by [nightly] schedule, in its time zone."
-    ),
+    typer.Option(formats=["%Y-%m-%d"], help="The night; default: the latest due by the [nightly] schedule, in its time zone."),
 ]
 
 
@@ -56,7 +54,7 @@ def nightly(
     runner: RunnerOption = None,
     retry: RetryOption = None,
 ) -> int:
-    """Judge the newest checkpoint of each model and the anchors, as the latest night that is due; run it as often as you like."""
+    """Judge the newest checkpoint of each model and the anchors, as the latest night due; safe to run as often as you like."""
     from flows.night_opening import open_night
     from flows.nightly import nightly
     from flows.nights.finishing import until_finished
@@ -82,7 +80,7 @@ def nightly(
         summary = until_finished(attempt, lambda _: None, gives_up_at, lambda said: reporter.say(redacted(said)), prefect_away)
     out = result_console()
     if summary.run is None:
-        out.print(f"the night of {summary.run_date} is published ({summary.publication_id[:12]}); nothing was asked")
+        out.print(f"the night of {summary.run_date} is already published ({summary.publication_id[:12]}); nothing was sent")
         opened = open_night(file, summary.run_date, is_asking=False)
         print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
         return _print_shut_out(out, opened)
@@ -128,20 +126,20 @@ def _preview(file: Path, opened: StageContext) -> int:
     console = Console()
     console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
     if found.plan is None:
-        console.print("it is published whole: nothing would be asked")
+        console.print("it is published completely: nothing would be sent")
         if found.differs is not None:
             console.print(name_of(found.differs))
         return 0
     left_usd = found.plan.limits.max_usd
     if left_usd is not None and found.taken_usd:
-        console.print(f"its earlier starts took {format_usd(found.taken_usd)} of max_usd: {format_usd(left_usd)} is left")
+        console.print(f"its earlier starts spent {format_usd(found.taken_usd)} of max_usd: {format_usd(left_usd)} is left")
     print_plan(console, found.plan)
     return 0
 
 
 def _forget_nothing(retry: Retry | None) -> None:
     if retry is not None:
-        raise InputError("--dry-run forgets nothing: leave out --retry, or --dry-run")
+        raise InputError("--dry-run cannot be combined with --retry: omit one of them")
 
 
 def _about(night: date, checkpoints: Mapping[str, str], anchor_set: str | None) -> str:
@@ -158,7 +156,7 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     print_leaderboard(out, ran.published.folder)
     out.print(_about(summary.run_date, summary.checkpoints, summary.anchor_set), markup=False)
     for alert in missed(missed_nights(opened.lake.root, opened.benchmark, summary.run_date)):
-        out.print(name_of(f"{alert.payload['says']}; they are not made up for"))
+        out.print(name_of(f"{alert.payload['says']}; they are not run later"))
     for alert in judge_changed(summary.changes):
         out.print(name_of(str(alert.payload["says"])))
     if summary.same_as is not None:
@@ -170,13 +168,13 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
 
 
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only checkpoints made on this day or later.")]
-All = Annotated[bool, typer.Option("--all", help="Every checkpoint there is.")]
-Listed = Annotated[bool, typer.Option("--list", help="Show where every partition stands; nothing is read and nothing asked.")]
+All = Annotated[bool, typer.Option("--all", help="All checkpoints.")]
+Listed = Annotated[bool, typer.Option("--list", help="Show the state of every partition; nothing is read and nothing sent.")]
 Patience = Annotated[
     float,
-    typer.Option(min=0, max=43200, help="Minutes that an endpoint which is out is waited for, counted from its first failure."),
+    typer.Option(min=0, max=43200, help="Minutes to wait for an endpoint that is down, counted from its first failure."),
 ]
-AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints asked at the same time.")]
+AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints judged at the same time.")]
 
 
 def backfill(
@@ -193,7 +191,7 @@ def backfill(
     retry: RetryOption = None,
     patience_minutes: Patience = 60,
 ) -> int:
-    """Ask past checkpoints what they lack, and publish all that is done in one table. Done partitions cost nothing."""
+    """Judge what past checkpoints still lack, and publish everything done in one table. Done partitions cost nothing."""
     from flows.executors.lake_use import lake_in_use
     from flows.nights.checkpoints import choose
     from flows.partitions.grid import write_grid
@@ -213,7 +211,7 @@ def backfill(
         return 0
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
-        raise InputError("say which checkpoints: one of --checkpoints a,b,c, --since DATE and --all; --list shows what there is")
+        raise InputError("choose checkpoints with one of --checkpoints a,b,c, --since DATE and --all; --list shows them")
     if dry_run:
         _forget_nothing(retry)
         with shown_progress() as reporter, lake_in_use(run):
@@ -231,7 +229,7 @@ def backfill(
         asking = partial(shown_by_prefect(backfill), patience_minutes=patience_minutes)
         summary = asking(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
     if summary.run is None:
-        out.print("nothing to do: what is done is published")
+        out.print("nothing to do: everything done is already published")
     else:
         print_leaderboard(out, summary.run.published.folder)
         print_summary(out, summary.run)

@@ -28,16 +28,18 @@ def probe_injection(
     places: Annotated[str, typer.Option(help="Where the text is put, separated by commas.")] = ",".join(PLACES),
     text: Annotated[
         list[Path] | None,
-        typer.Option(metavar="<path>", help="A file with a text to put there, and again for others; default: Salon's own."),
+        typer.Option(
+            metavar="<path>", help="A file with a text to put there; may be given several times; default: Salon's own texts."
+        ),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each source; each is judged twice more for each place.")] = 100,
+    samples: Annotated[int, typer.Option(min=1, help="Samples per source; each is judged two more times per place.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead.")] = False,
 ) -> int:
-    """Judge samples beside twins that hold a hostile text; print how far it moves the scores. Promises nothing beyond that."""
+    """Judge samples and twins that contain a hostile text; print how far it moves the scores. It proves nothing beyond that."""
     wanted = words_in(places) or []
     unknown = [place for place in wanted if place not in PLACES]
     if unknown or not wanted:
-        raise InputError(f"--places {places!r}: there are {', '.join(PLACES)}")
+        raise InputError(f"--places {places!r} is not valid; available: {', '.join(PLACES)}")
     run = open_run(file)
     check_keys(run)
     from flows.probing import TEXTS, probe
@@ -60,9 +62,9 @@ def _read(path: Path) -> str:
 
 def exam(
     file: BenchmarkFile,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each source; each is judged once more for each fault.")] = 50,
+    samples: Annotated[int, typer.Option(min=1, help="Samples per source; each is judged once more per fault.")] = 50,
     faults: Annotated[str | None, typer.Option(help="Which faults, separated by commas; default: the file's, or all.")] = None,
-    is_whole: Annotated[bool, typer.Option("--all", help="Also faults that a dimension is not meant to notice.")] = False,
+    is_whole: Annotated[bool, typer.Option("--all", help="Also show faults that a dimension is not meant to notice.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead, with all rows.")] = False,
 ) -> int:
     """Plant faults in some of a benchmark's own samples; print how many of them each dimension of a judge notices."""
@@ -72,7 +74,7 @@ def exam(
     if wanted is not None:
         unknown = [fault for fault in wanted if fault not in FAULTS]
         if unknown or not wanted:
-            raise InputError(f"--faults {faults!r}: there are {', '.join(FAULTS)}")
+            raise InputError(f"--faults {faults!r} is not valid; available: {', '.join(FAULTS)}")
         chosen = chosen.model_copy(update={"faults": [PlantedFault(fault) for fault in dict.fromkeys(wanted)]})
     check_keys(run)
     from flows.commands.reading import print_exam_rows
@@ -86,11 +88,11 @@ def exam(
         return 0
     console = result_console()
     print_exam_rows(console, [row for row in rows if is_whole or row["is_meant"] is not False])
-    console.print("noticed: scored at least a step below the untouched sample; false: of twins in which nothing is changed.")
-    console.print("lost: twins without a score, while the same sample unchanged has one.")
+    console.print("noticed: scored at least a step below the untouched sample; false: the same for twins with nothing changed.")
+    console.print("lost: twins without a score although the unchanged sample has one.")
     if paired := sorted(one.id for one in run.rubrics.values() if one.is_of_pairs):
-        console.print(name_of(f"Not examined, as rubrics of pairs are not: {', '.join(paired)}."))
-    console.print("Nothing was published: [exam] in the benchmark file makes it part of its runs.", markup=False)
+        console.print(name_of(f"Not examined, because they are rubrics of pairs: {', '.join(paired)}."))
+    console.print("Nothing was published: add [exam] to the benchmark file to make it part of every run.", markup=False)
     return 0
 
 
@@ -114,9 +116,9 @@ def _print(console: Console, found: "list[Shift]") -> None:
         console.print(table)
         console.print()
     n_family, n_texts = (found[0].n_family, found[0].n_texts) if found else (0, 0)
-    console.print("harmless: the shift by words of the same form that ask for nothing; obeyed: what hostile ones do beyond")
+    console.print("harmless: the shift from harmless words of the same form; obeyed: what the hostile words shift beyond")
     console.print(f"that, its interval corrected for {n_family} rows. lost: the text left the twin without a score; gained: the")
-    console.print(f"original had none. Of {n_texts} texts on these samples; another text may do more.")
+    console.print(f"original had none. Tested with {n_texts} texts on these samples; another text may do more.")
 
 
 def _moved(value: float | None, low: float | None, high: float | None, reason: str | None) -> str:

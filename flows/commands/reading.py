@@ -56,7 +56,9 @@ PublicationId = Annotated[
 ]
 Good = Annotated[
     bool,
-    typer.Option("--good", help="The last publication of which no cell is blocked or lacks replies, instead of the current one."),
+    typer.Option(
+        "--good", help="Use the last publication in which no cell is blocked or lacks replies, instead of the current one."
+    ),
 ]
 _OF_A_BOARD = ("rubric_id", "judge_model", "dimension")
 DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
@@ -76,8 +78,8 @@ def table(
     checkpoint: Annotated[str | None, typer.Option(help="Only this checkpoint.")] = None,
     dimension: Annotated[str | None, typer.Option(help="Only this dimension.")] = None,
     category: Annotated[str, typer.Option(help="A category, __micro__, or __macro__: the mean over categories.")] = "__macro__",
-    sort: Annotated[Sort, typer.Option(help="Within each rubric, judge and dimension.")] = Sort.RANK,
-    form: Annotated[Format, typer.Option("--format", help="table for people; csv and json hold every digit.")] = Format.TABLE,
+    sort: Annotated[Sort, typer.Option(help="The order within each rubric, judge and dimension.")] = Sort.RANK,
+    form: Annotated[Format, typer.Option("--format", help="table for reading; csv and json contain every digit.")] = Format.TABLE,
 ) -> int:
     """Print the leaderboard: which is better, how sure that is, the means with their intervals, and what is missing."""
     lake_root = open_lake(lake).root
@@ -96,7 +98,7 @@ def table(
         everywhere = cells  # at the end without the last one, the category
         known = sorted({*cells[column], *(getattr(board, column) for board in boards if column in _OF_A_BOARD)})
         if value is not None and known and value not in known:
-            raise InputError(f"no cell has {column} {value!r}; there are: {', '.join(known)}")
+            raise InputError(f"no cell has {column} {value!r}; available: {', '.join(known)}")
         if value is not None:
             cells = cells.filter(cells[column] == value)
             boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
@@ -107,8 +109,8 @@ def table(
     rows = with_alarms(sorted_rows(rows, sort), alarms)
     if boards and not pairs and not rows:
         raise InputError(
-            "there are no such means: what was compared in pairs has win rates, from which --model, --checkpoint and --category "
-            f"do not choose; all of them stand in {found.folder / PREFERENCES.name}.csv"
+            "no means match: pairs have win rates instead, and --model, --checkpoint and --category do not select these; "
+            f"all of them are in {found.folder / PREFERENCES.name}.csv"
         )
     if form is not Format.TABLE:
         sys.stdout.write(as_text(rows, pairs, form, found))
@@ -160,7 +162,7 @@ def open_page(
     benchmark: BenchmarkName = None,
     publication: PublicationId = None,
     good: Good = False,
-    is_index: Annotated[bool, typer.Option("--index", help="The index over all publications of the lake instead.")] = False,
+    is_index: Annotated[bool, typer.Option("--index", help="The index of all publications in the lake instead.")] = False,
     is_shown: Annotated[bool, typer.Option("--browser", help="Open it in the browser too.")] = False,
 ) -> int:
     """Print the path of the report page; with --browser, open it."""
@@ -171,10 +173,12 @@ def open_page(
     elif working_root(page):
         fresh(page)
     if not page.is_file():
-        raise InputError(f"{page} is not there: it was published before there were pages; run the benchmark again to publish one")
+        raise InputError(
+            f"{page} does not exist: an older release without pages published it; run the benchmark again to publish one"
+        )
     typer.echo(page)
     if is_shown and not webbrowser.open(page.as_uri()):
-        raise InputError(f"no browser could be started here; open {page.as_uri()} in one")
+        raise InputError(f"no browser could be started; open {page.as_uri()} yourself")
     return 0
 
 

@@ -33,7 +33,7 @@ RunnerOption = Annotated[
     Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")
 ]
 RetryOption = Annotated[
-    Retry | None, typer.Option(help="rejected: ask again what the provider rejected, once the cause is mended.")
+    Retry | None, typer.Option(help="rejected: ask again what the provider rejected, once the cause is fixed.")
 ]
 Reread = Annotated[bool, typer.Option("--reread", help="Read every source again, whether or not its files have changed.")]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
@@ -52,7 +52,7 @@ def run(
     retry: RetryOption = None,
     reread: Reread = False,
 ) -> int:
-    """Run a benchmark file to a published table. Run it again after anything went wrong: it goes on where it stopped."""
+    """Run a benchmark file and publish its table. After any failure, run it again: it continues where it stopped."""
     if reread:
         _forget_sources(file)
     return _run(file, run_date.date() if run_date else None, words_in(checkpoints), max_usd=max_usd, runner=runner, retry=retry)
@@ -65,15 +65,17 @@ def import_(
     ] = None,
     batch_results: Annotated[
         Path | None,
-        typer.Option(help="A folder of what came of exported requests: *.jsonl, of any split, also in part or again."),
+        typer.Option(help="A folder with results of exported requests: *.jsonl, split in any way; parts and repeats are fine."),
     ] = None,
     run_date: RunDate = None,
 ) -> int:
-    """Take in replies recorded elsewhere, or results of exported requests, and publish; nobody is asked."""
+    """Import replies recorded elsewhere, or results of exported requests, and publish; no judge is asked."""
     from tasks.judge.batch.folders import BatchResults
 
     if (replies is None) == (batch_results is None):
-        raise InputError("give one of --replies RECORDED (replies recorded elsewhere) and --batch-results DIR (salon export's)")
+        raise InputError(
+            "give either --replies RECORDED (replies recorded elsewhere) or --batch-results DIR (results of salon export)"
+        )
     taken = replies.absolute() if replies else BatchResults(batch_results.absolute()) if batch_results else None
     return _run(file, run_date.date() if run_date else None, None, replies=taken)
 
@@ -84,7 +86,7 @@ def plan(
     reread: Reread = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
-    """What a run would ask, cost and take; nothing is sent."""
+    """Show what a run would ask, cost and take; nothing is sent."""
     from flows.run.preview import preview
 
     if reread:
@@ -113,7 +115,9 @@ def demo(
 
     console = Console()
     console.print("Salon's demo: three checkpoints of an imaginary image model draw simple scenes; a judge scores every picture.")
-    console.print("The judge is a program that looks at drawn scenes, not a model: it needs no key and knows no other picture.\n")
+    console.print(
+        "The judge is a program that looks at drawn scenes, not a model: it needs no key and cannot judge other pictures.\n"
+    )
     with usable(folder):
         painted = paint(folder)
         shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
@@ -171,7 +175,7 @@ def print_expected(console: Console, folder: Path) -> None:
 
     truth = expected()
     table = Table(
-        title="What the painter's known error rates make of overall_score", title_justify="left", title_style="bold", box=None
+        title="overall_score as expected from the painter's known error rates", title_justify="left", title_style="bold", box=None
     )
     for name in ("rubric", "checkpoint", "mean [95 % interval]", "exact expected value", "inside"):
         table.add_column(name, justify="right" if name == "exact expected value" else "left")

@@ -26,15 +26,16 @@ def deploy(
         str, typer.Option(help="The work pool: salon-process, salon-docker, salon-kubernetes or one of yours.")
     ] = DEFAULT_POOL,
     file_at_worker: Annotated[
-        str | None, typer.Option(help="The file's path where runs happen, such as /benchmarks/x.toml; default: its path here.")
+        str | None,
+        typer.Option(help="The file's path where the runs execute, such as /benchmarks/x.toml; default: its path here."),
     ] = None,
     image: Annotated[str | None, typer.Option(help="The container image of the runs; default: the pool's.")] = None,
     with_automations: Annotated[
         str | None,
-        typer.Option(help="Also set up infra/automations/, telling this notification block: slack-webhook/salon-alerts."),
+        typer.Option(help="Also set up infra/automations/, which notify this block, such as slack-webhook/salon-alerts."),
     ] = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Also where the deployments of this name run another file: its nights end.")
+        bool, typer.Option("--take-over", help="Deploy even if deployments of this name run another file, whose nights then end.")
     ] = False,
 ) -> int:
     """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
@@ -46,12 +47,13 @@ def deploy(
     for name in deployed.deployments:
         console.print(f"  deployment  {name}", markup=False)
     for name, other in deployed.taken_over:
-        console.print(f"  taken over  {name}: it ran {other}, whose nights end with this", markup=False)
+        console.print(f"  taken over  {name}: it ran {other}, whose nights now end", markup=False)
     for name in deployed.removed:
-        console.print(f"  removed     {name}: it ran the same file, which has another name now", markup=False)
+        console.print(f"  removed     {name}: it ran the same file under an earlier name", markup=False)
     for name in deployed.elsewhere:
         console.print(
-            f"  left alone  {name}, of another pool: it runs a file of the same path. If it is this one's earlier", markup=False
+            f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier",
+            markup=False,
         )
         console.print(f"              name: prefect deployment delete '{name}'", markup=False)
     for name in deployed.automations:
@@ -64,7 +66,7 @@ def deploy(
         )
     else:
         console.print(
-            "\nalerts reach nobody: make a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
+            "\nalerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
             markup=False,
         )
     is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
@@ -80,9 +82,11 @@ _DEMO_FILE = Path(__file__).parents[2] / "demo" / "benchmark.toml"
 
 
 def serve(
-    folder: Annotated[Path, typer.Option(help="Where the database, the demo and the logs are kept.")] = Path("serve"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The UI's port on loopback; if it is taken, a free one.")] = UI_PORT,
-    sqlite: Annotated[bool, typer.Option("--sqlite", help="Do not use PostgreSQL even where it is installed.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where to keep the database, the demo and the logs.")] = Path("serve"),
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The UI's port on loopback; if it is in use, a free one is used.")
+    ] = UI_PORT,
+    sqlite: Annotated[bool, typer.Option("--sqlite", help="Do not use PostgreSQL even if it is installed.")] = False,
 ) -> int:
     """Serve Prefect's UI on this machine with the demo's nightly and backfill deployed and a worker to run them, until Ctrl-C."""
     console = result_console()
@@ -101,30 +105,30 @@ def serve(
         local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, grace_s=WORKER_GRACE_S)
         nightly = next(name for name in deployments if name.endswith("-nightly"))
         console.print(f"\nThe UI: {login.url}", markup=False)
-        console.print(f"  the password that it asks for is the line in {login.file}", markup=False)
+        console.print(f"  its password is the line in {login.file}", markup=False)
         console.print(f"Deployed: {', '.join(deployments)}, of {file}", markup=False)
         console.print("Run the demo's nightly, in another terminal:", markup=False)
         prefect = Path(sys.executable).parent / "prefect"
         console.print(f"  PREFECT_HOME={login.home} {prefect} deployment run '{nightly}' --watch", markup=False)
-        console.print("Ctrl-C ends all of it.", markup=False)
+        console.print("Press Ctrl-C to stop everything.", markup=False)
         try:
             ended = local.wait()
         except KeyboardInterrupt:
             console.print("\nstopping: runs under way finish the requests they have sent ...", markup=False)
             return 0
         raise StoreError(
-            f"{ended.name} ended by itself (code {ended.process.returncode}); see {local.log(ended.name)}, and start again"
+            f"{ended.name} exited unexpectedly (code {ended.process.returncode}); see {local.log(ended.name)}, then start again"
         )
 
 
 def worker(
-    pool: Annotated[str, typer.Option(help="The work pool whose runs are processes of this machine.")] = DEFAULT_POOL,
+    pool: Annotated[str, typer.Option(help="The work pool whose runs become processes on this machine.")] = DEFAULT_POOL,
     grace_s: Annotated[
-        float, typer.Option(min=0, help="Seconds that runs get to drain after SIGTERM: limits.deadline_s and 30 more.")
+        float, typer.Option(min=0, help="Seconds that runs get to drain after SIGTERM; allow limits.deadline_s plus 30.")
     ] = WORKER_GRACE_S,
     healthcheck: Annotated[bool, typer.Option("--healthcheck", help="Answer GET /health on port 8080.")] = False,
 ) -> int:
-    """Run a Prefect worker that lets its runs drain when it is told to stop: finish and store what was sent, ask no more."""
+    """Run a Prefect worker that lets its runs drain when it is stopped: they store what was sent and send no more."""
     from flows.serving.deploying import named_server
 
     named_server()
@@ -137,7 +141,7 @@ def worker(
         result_console().print("stopping: runs under way finish the requests they have sent ...", markup=False)
         started.stop()
         return StoppedError.exit_code
-    raise StoreError(f"the Prefect worker ended by itself (code {code}); its last lines say why")
+    raise StoreError(f"the Prefect worker exited unexpectedly (code {code}); its last lines say why")
 
 
 def _worker_command(pool: str) -> list[str]:
@@ -165,12 +169,12 @@ def _database(local: LocalServer, console: Console, *, is_sqlite: bool) -> str |
     """The address of a PostgreSQL started for this; None where Prefect's own SQLite has to do."""
     why_not = "--sqlite was given" if is_sqlite else local_postgres.missing(local.folder)
     if why_not is not None:
-        console.print(f"Prefect keeps its database in SQLite: {why_not}.", markup=False)
+        console.print(f"Prefect uses SQLite for its database: {why_not}.", markup=False)
         return None
     postgres = local_postgres.prepare(local.folder / "postgres", free_port(POSTGRES_PORT))
     ready = lambda: local_postgres.is_ready(postgres)  # noqa: E731
     local.start("postgresql", postgres.command, ready, stop_signal=signal.SIGINT, **local_postgres.as_user(postgres.owner))
-    console.print(f"PostgreSQL runs, its data in {local.folder / 'postgres'}", markup=False)
+    console.print(f"PostgreSQL is running; its data is in {local.folder / 'postgres'}", markup=False)
     return postgres.url
 
 
@@ -223,7 +227,7 @@ def serve_judge(
     scenario: Annotated[Path, typer.Argument(help="The scenario file (TOML); docs/serve-judge.md lists its keys.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on loopback; 0 takes any free one.")] = PORT,
 ) -> int:
-    """Serve the demo's judge as the difficult provider of a scenario file, until Ctrl-C. To try settings and load."""
+    """Serve the demo's judge as the misbehaving provider of a scenario file, until Ctrl-C; for trying settings and load."""
     from demo.mock_provider.admin_api import serving
     from demo.mock_provider.scenario import load_scenario
     from demo.server import serve
@@ -232,9 +236,7 @@ def serve_judge(
     try:
         asyncio.run(serve(serving(played, port), _say, is_tied_to_stdin=False))
     except OSError as error:
-        raise InputError(
-            f"port {port} cannot be listened on: {error.strerror}; choose another with --port, or --port 0"
-        ) from error
+        raise InputError(f"cannot listen on port {port}: {error.strerror}; choose another with --port, or --port 0") from error
     return 0
 
 

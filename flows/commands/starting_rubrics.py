@@ -35,26 +35,26 @@ _ID = re.compile(r'^id = "[^"\n]*"', re.MULTILINE)
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="ID", help="The new rubric's id, which is its folder's name: a-z, 0-9 and _.")],
-    folder: Annotated[Path, typer.Option(help="Where its folder is made: what rubric_folders of a benchmark file names.")] = Path(
-        "my-rubrics"
-    ),
-    like: Annotated[str | None, typer.Option(help="Begin with a copy of this rubric: an id, or a folder.")] = None,
+    name: Annotated[str, typer.Argument(metavar="ID", help="The new rubric's id, also its folder's name: a-z, 0-9 and _.")],
+    folder: Annotated[
+        Path, typer.Option(help="Where to create its folder; name this in rubric_folders of the benchmark file.")
+    ] = Path("my-rubrics"),
+    like: Annotated[str | None, typer.Option(help="Start from a copy of this rubric: an id, or a folder.")] = None,
     kind: Annotated[
         Literal["scale", "aspects", "items", "edit", "pairs", "program"],
         typer.Option(
-            help="Begin with one number, several in JSON, items, an edit beside its source, two pictures, or a program's numbers."
+            help="Start from one number, several in JSON, items, an edit beside its source, two pictures, or a program's numbers."
         ),
     ] = "scale",
     rubrics: Folders = None,
 ) -> int:
-    """Begin a rubric of your own: a folder that lints, to be written over."""
+    """Create a rubric of your own: a folder that passes lint, for you to edit."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
-        raise RubricError(f"{name!r} is no id of a rubric; write small letters, digits and _, a letter first")
+        raise RubricError(f"{name!r} is not a valid rubric id; use lower-case letters, digits and _, starting with a letter")
     source = find_rubric(like, rubrics or []).folder if like else _STARTERS / kind
     target = folder / name
     if target.exists():
-        raise RubricError(f"{target} is there already; name another id, or remove it")
+        raise RubricError(f"{target} already exists; choose another id, or remove it")
     declared = (source / DECLARATION).read_text(encoding="utf-8")
     try:
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -71,7 +71,7 @@ def new(
         else f"salon rubrics try {named} --sample sample.json"
     )
     print(
-        f"{named}: {n_of(len(problems), 'problem') if problems else 'good'}, as {one_line(like or kind)}; write it over, then\n"
+        f"{named}: {n_of(len(problems), 'problem') if problems else 'good'}, as {one_line(like or kind)}; edit it, then\n"
         f"  salon rubrics lint {named}\n  {one_line(then)}"
     )
     return 0
@@ -83,12 +83,12 @@ def try_(
     reply: Annotated[Path | None, typer.Option(help="A reply to read, as text; - for standard input.")] = None,
     logprobs: Annotated[
         Path | None,
-        typer.Option(help="The reply's log probabilities, for a rubric that reads them: JSON as OpenAI's API gives it."),
+        typer.Option(help="The reply's log probabilities, for a rubric that reads them: JSON as OpenAI's API returns it."),
     ] = None,
     rubrics: Folders = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the messages as JSON instead.")] = False,
 ) -> int:
-    """What one sample is asked under a rubric, word for word, and how a reply of yours is read."""
+    """Show word for word what a rubric asks about one sample, and how a reply of yours is read."""
     found = find_rubric(rubric, rubrics or [])
     if logprobs is not None and reply is None:
         raise InputError(f"--logprobs {logprobs}: these are a reply's; name it with --reply")
@@ -123,13 +123,13 @@ def _print_reading(
     if logprobs is not None:
         context["logprobs_json"] = _read(logprobs, REPLY_BYTES).decode("utf-8", "replace")
         if not has_probabilities(context["logprobs_json"]):
-            raise InputError(f"{logprobs}: holds no token with its logprob; write {_LOGPROBS_FORM}")
+            raise InputError(f"{logprobs}: contains no token with its logprob; write {_LOGPROBS_FORM}")
     read = parse_reply(rubric, text, context)
     said = said_of(rubric, read, context) | explained(rubric, read, text, context, items)
     print(json.dumps(said, ensure_ascii=False))
     if LACKS in said:
         print(
-            f"rubric {rubric.id} reads log probabilities: give the reply's with --logprobs FILE, {_LOGPROBS_FORM}",
+            f"rubric {rubric.id} reads log probabilities: pass the reply's with --logprobs FILE, {_LOGPROBS_FORM}",
             file=sys.stderr,
         )
 
@@ -147,13 +147,13 @@ def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], Mapping[
         named = content.pop(role, None)
         for one in named if isinstance(named, list) else [named] if named is not None else []:
             if not isinstance(one, str) or not (path.parent / one).is_file():
-                raise InputError(f"{path}: there is no picture {one!r} in {path.parent}; name a file, or null for none")
+                raise InputError(f"{path}: picture {one!r} does not exist in {path.parent}; name a file, or null for none")
             found[role] += 1
     if isinstance(content, dict) and rubric.items and isinstance(content.get(rubric.items.column), list):
         content[rubric.items.column] = json.dumps(content[rubric.items.column])
     if not isinstance(content, dict) or not all(isinstance(value, str | None) for value in content.values()):
         columns = ", ".join(dict.fromkeys((*rubric.needs, *rubric.roles)))
-        raise InputError(f"{path}: one object of texts is expected, by column: {columns}")
+        raise InputError(f"{path}: expected one JSON object with these columns as texts: {columns}")
     return content, found
 
 
@@ -164,7 +164,7 @@ def _read(path: Path, n_bytes_most: int) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}; name a file, or - for standard input") from error
     if len(content) > n_bytes_most:
-        raise InputError(f"{path}: over {n_bytes_most:,} bytes; shorten it")
+        raise InputError(f"{path}: longer than {n_bytes_most:,} bytes; shorten it")
     return content
 
 

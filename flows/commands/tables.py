@@ -99,9 +99,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
                 whose = ", ".join(_name(row, is_one_model=is_one_model) for row in shown if row.why == why)
                 console.print(Text(one_line(f"   {whose}: {why}"), style="yellow"))
         if n_rest := len({row.dimension for row in mine} - {row.dimension for row in totals}):
-            console.print(
-                Text(f" {n_rest} more dimensions are asked in some categories alone: --category shows one", style="dim")
-            )
+            console.print(Text(f" {n_rest} more dimensions are asked only in some categories: --category shows one", style="dim"))
         console.print()
 
 
@@ -127,7 +125,7 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
         table.add_column(_scale(rows), no_wrap=True, width=_N_DRAWN)
     has_predecessor = any(row.predecessor for row in rows)
     if has_predecessor:
-        table.add_column("to the one before", min_width=31)
+        table.add_column("vs. predecessor", min_width=31)
     is_ragged = len({row.n_prompts for row in rows}) > 1
     if is_ragged:
         table.add_column("prompts", justify="right", no_wrap=True)
@@ -193,7 +191,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     n_again = data.n_by_status.get(SampleStatus.DUPLICATE, 0)
     console.print(
         f"samples     {data.n_samples:,}, usable {data.n_ok:,}"
-        + (f", earlier ones again {n_again:,} (the earlier one's judgement counts for both)" if n_again else "")
+        + (f", duplicates {n_again:,} (the first one's judgement counts for both)" if n_again else "")
         + (f", not usable {json.dumps(broken)}" if broken else "")
     )
     if summary.imported is not None:

@@ -135,7 +135,7 @@ def test_a_cell_is_traced_to_messages_replies_and_hashes(
         assert str(int(judgement["score"])) in judgement["asks"][0]["reply_text"]
     assert run(["explain", cell["cell_id"]]) == 0
     read = capsys.readouterr().out
-    assert "taken again" in read
+    assert "recomputed" in read
     assert "does not agree" not in read
     assert told["identities"]["snapshot_id"] in read
 

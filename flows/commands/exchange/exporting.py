@@ -32,8 +32,8 @@ class To(StrEnum):
 
 
 _OUT: dict[To | None, str] = {
-    To.BUNDLE: "FILE.zip, or a folder: it is all there is, and sent nowhere",
-    To.EEE: "DIR: the folder of the records, which are sent by pull request",
+    To.BUNDLE: "FILE.zip, or a folder: the bundle is only written, not sent",
+    To.EEE: "DIR: the folder for the records, which you send by pull request",
 }
 
 
@@ -47,28 +47,29 @@ def export(
     ] = None,
     batch_files: Annotated[
         Path | None,
-        typer.Option(help="With FILE: the folder to write batch lines to, not there yet or empty."),
+        typer.Option(help="With FILE: the folder to write batch lines to, new or empty."),
     ] = None,
-    max_mb: Annotated[int, typer.Option(min=1, help="The largest file of batch lines, in millions of bytes.")] = 200,
+    max_mb: Annotated[int, typer.Option(min=1, help="The largest size of a batch file, in millions of bytes.")] = 200,
     pictures: Annotated[
-        Pictures, typer.Option(help="inline: in the lines; file: once each in DIR/pictures, named by file:// addresses.")
+        Pictures, typer.Option(help="inline: inside the lines; file: each once in DIR/pictures, as file:// URLs.")
     ] = Pictures.INLINE,
     pictures_at: Annotated[
-        str | None, typer.Option(help="With --pictures file: the address of that folder where the engine runs; default: here.")
+        str | None,
+        typer.Option(help="With --pictures file: the URL of that folder where the engine runs; default: its URL here."),
     ] = None,
     to: Annotated[
         To | None,
         typer.Option(
-            help="Write a publication's figures as this one takes them; eee: Every Eval Ever; bundle: all that salon verify "
-            "derives it from, for whoever has nothing else."
+            help="Write a publication's figures in this receiver's format; eee: Every Eval Ever; bundle: everything salon "
+            "verify needs to derive it, for people without the lake."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="With --to: the folder to write, not there yet or empty; with --to bundle also FILE.zip."),
+        typer.Option(help="With --to: the folder to write, new or empty; with --to bundle also FILE.zip."),
     ] = None,
     with_pictures: Annotated[
-        bool, typer.Option("--with-pictures", help="With --to bundle: the pictures too, and the pages that show them.")
+        bool, typer.Option("--with-pictures", help="With --to bundle: include the pictures and the pages that show them.")
     ] = False,
     rubrics: Annotated[
         list[Path] | None,
@@ -78,34 +79,36 @@ def export(
         str | None,
         typer.Option(
             help="With --to: wandb [ENTITY/]PROJECT, mlflow EXPERIMENT, huggingface OWNER/DATASET, eee ORGANISATION; "
-            "wandb and mlflow take the benchmark's name where there is none, the others need it."
+            "wandb and mlflow default to the benchmark's name, the others require it."
         ),
     ] = None,
     push: Annotated[
-        bool, typer.Option("--push", help="With --to: also send it there, with that client's own credentials.")
+        bool, typer.Option("--push", help="With --to: also send it there, using that client's own credentials.")
     ] = False,
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
 ) -> int:
-    """Write what is left to ask as batch lines (FILE --batch-files), or a publication for a tracker or a hub (--to)."""
+    """Write the remaining requests as batch lines (FILE --batch-files), or a publication for a tracker or a hub (--to)."""
     if (batch_files is None) == (to is None):
         raise InputError(
-            "give one of --batch-files DIR (what FILE has left to ask, for an engine without a network) and --to RECEIVER "
-            "--out DIR (a publication's figures, for a tracker or a hub)"
+            "give either --batch-files DIR (the remaining requests of FILE, for an offline engine) or --to RECEIVER --out DIR "
+            "(a publication's figures, for a tracker or a hub)"
         )
     if batch_files is not None:
         if pictures_at is not None and pictures is not Pictures.FILE:
-            raise InputError("--pictures-at is for --pictures file: in lines with their pictures inside nothing is named")
+            raise InputError("--pictures-at needs --pictures file: inline pictures have no address")
         options = (("--out", out), ("--name", name), ("--push", push), ("--with-pictures", with_pictures), ("--rubrics", rubrics))
         given = [option for option, value in options if value]
         if given:
-            raise InputError(f"{given[0]} is for --to, a publication's figures; --batch-files sends nothing and names its folder")
+            raise InputError(
+                f"{given[0]} belongs to --to (a publication's figures); --batch-files sends nothing and names its own folder"
+            )
         at = pictures_at or (batch_files.absolute() / "pictures").as_uri() if pictures is Pictures.FILE else None
         return _export_requests(what, batch_files, max_mb, at)
     if out is None or to is None:
         raise InputError(f"--to {to} needs --out {_OUT.get(to, 'DIR: a folder is written first, and sent only with --push')}")
     if what is not None and Path(what).is_file():
-        raise InputError(f"{what} is a file; --to takes a publication's id or its beginning, or none for the current one")
+        raise InputError(f"{what} is a file; --to takes a publication's id or its beginning, or nothing for the current one")
     if to is To.BUNDLE:
         if name or push:
             raise InputError(
@@ -113,7 +116,7 @@ def export(
             )
         return _export_bundle(what, out, rubrics or [], with_pictures=with_pictures, place=(lake, benchmark))
     if with_pictures or rubrics:
-        raise InputError(f"--with-pictures and --rubrics are for --to bundle; --to {to} takes figures alone")
+        raise InputError(f"--with-pictures and --rubrics need --to bundle; --to {to} takes only figures")
     return _export_publication(what, to, out, name, is_push=push, place=(lake, benchmark))
 
 
@@ -140,8 +143,8 @@ def _export_publication(
     sent = export_publication(found, receiver, out, name, is_push=is_push)
     console = result_console()
     console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
-    console.print(f"            every figure read back equal, by {receiver.checked_by}")
-    how = "send it by pull request" if to is To.EEE else "--push does that"
+    console.print(f"            every figure was read back unchanged by {receiver.checked_by}")
+    how = "send it by pull request" if to is To.EEE else "--push sends it"
     console.print(f"sent        {escape(one_line(sent))}" if sent else f"            nothing was sent; {how}", highlight=False)
     return 0
 
@@ -159,7 +162,7 @@ def _export_bundle(
     made = export_bundle(folder, Lake(root), out, rubrics, with_pictures=with_pictures)
     console = result_console()
     console.print(f"exported    {escape(one_line(made.folder))}, to {escape(one_line(str(out)))}", highlight=False)
-    left_out = "" if with_pictures else ", and the pictures of its samples are not; --with-pictures puts them in"
-    console.print(f"            texts, replies and rubrics are in it{left_out}", highlight=False)
+    left_out = "" if with_pictures else ", but not the samples' pictures; --with-pictures adds them"
+    console.print(f"            it contains texts, replies and rubrics{left_out}", highlight=False)
     console.print(f"next        salon verify {escape(one_line(str(out)))}, on any machine with Salon", highlight=False)
     return 0

@@ -28,9 +28,11 @@ def print_imported(console: Console, found: "ImportResult") -> None:
         f"{found.n_unmatched:,} left out{contradicting}{failed}"
     )
     if found.n_reasked:
-        console.print(f"            {found.n_reasked:,} cannot be read and are to be asked once more: salon export, or salon run")
+        console.print(f"            {found.n_reasked:,} cannot be read and must be asked once more: salon export, or salon run")
     if found.n_without_number:
-        console.print(f"            {found.n_without_number:,} without a number that they say, which is null: no count or amount")
+        console.print(
+            f"            {found.n_without_number:,} state a count or amount that is not a number; it is stored as null"
+        )
     for told, examples in (
         ("null", found.without_number_examples),
         ("left out", found.unmatched_examples),
@@ -44,30 +46,30 @@ def print_exported(console: Console, found: "Exported", folder: Path) -> None:
     """The files that were written, what was left out, and what to do with them."""
     console.print(f"exported    {found.n_requests:,} requests in {len(found.files):,} files")
     for file in found.files:
-        again = f", {file.n_reasks:,} of them once more" if file.n_reasks else ""
+        again = f", {file.n_reasks:,} of them asked once more" if file.n_reasks else ""
         console.print(
             f"            {escape(one_line(file.name))}: {file.n_requests:,} requests, {file.n_bytes / 1e6:,.1f} MB{again}"
         )
     if found.n_in_batches:
-        console.print(f"            {found.n_in_batches:,} left out: a Batch API has them, and salon run fetches them")
+        console.print(f"            {found.n_in_batches:,} left out: a Batch API has them; salon run fetches them")
     for key, n_bytes in list(found.too_large.items())[:N_TOO_LARGE]:
         console.print(f"            left out: request {key[:12]}, whose line has {n_bytes:,} bytes; raise --max-mb")
     if len(found.too_large) > N_TOO_LARGE:
-        console.print(f"            left out: {len(found.too_large) - N_TOO_LARGE:,} more that are too large")
+        console.print(f"            left out: {len(found.too_large) - N_TOO_LARGE:,} more too large")
     if found.files:
         console.print(
             f"next        run an engine over {escape(one_line(str(folder)))}/*.jsonl, then salon import --batch-results"
         )
     elif not found.too_large and not found.n_in_batches:
-        console.print("            nothing is left to ask: every request has its reply")
+        console.print("            nothing is left to ask: every request has a reply")
 
 
 def print_layers(console: Console, verdict: "Verdict", layers: "Sequence[LayerResult]", code: str) -> None:
     """A bundle's publication and code, a line for each layer, and what follows from them."""
     made_by = verdict.made_by or ""
-    told = "the same is installed" if made_by == code else f"{code[:12]} is installed: a difference may come from that"
+    told = "the same is installed" if made_by == code else f"{code[:12]} is installed: differences may come from that"
     console.print(name_of(f"publication {verdict.folder.name}  {verdict.folder.parent.name}"))
-    console.print(name_of(f"code        {made_by[:12] or 'not said'} published it, {told}"))
+    console.print(name_of(f"code        {made_by[:12] or 'unknown code'} published it, {told}"))
     for layer in layers:
         console.print(
             name_of(f"{layer.layer:<11} {_result(layer)}", "red" if layer.n_differences else "" if layer.is_whole else "yellow")
@@ -75,18 +77,20 @@ def print_layers(console: Console, verdict: "Verdict", layers: "Sequence[LayerRe
     for note in verdict.notes:
         console.print(name_of(f"note        {note}", "yellow"))
     if not verdict.is_verified:
-        console.print(name_of(f"differs     {len(verdict.differences):,} differences: it is not what its id says", "red"))
-    elif all(layer.is_whole for layer in layers):
         console.print(
-            name_of("verified    every published number follows from the stored replies, and all of them could be derived")
+            name_of(
+                f"differs     {len(verdict.differences):,} differences: the content does not match the publication's id", "red"
+            )
         )
+    elif all(layer.is_whole for layer in layers):
+        console.print(name_of("verified    every published number follows from the stored replies; all could be derived again"))
     else:
-        console.print(name_of("holds       nothing differs; what could not be derived again stands above (exit code 4)"))
+        console.print(name_of("holds       nothing differs; what could not be derived again is listed above (exit code 4)"))
 
 
 def _result(layer: "LayerResult") -> str:
     if layer.n is None:
-        return "could not be derived again: what it is made from cannot be read"
+        return "could not be derived again: its inputs cannot be read"
     said = f"{layer.n_derived:,} of {layer.n:,} {layer.what} derived again"
     said += f"; {layer.n_differences:,} differences" if layer.n_differences else ", all the same" if layer.n_derived else ""
     if layer.why is None:

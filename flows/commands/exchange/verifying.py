@@ -36,10 +36,10 @@ def verify(
     lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Differences to show of each table; 0 for all.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, help="Differences to show per table; 0 for all.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> int:
-    """Derive every published number again from the stored replies, offline, and compare. Exit code 1 where anything differs."""
+    """Derive every published number again from the stored replies, offline, and compare. Exit code 1 if anything differs."""
     from flows.verification.verifying import verify as verify_folder
     from tasks.publish.reading import chosen
     from tasks.verify.bundle_opening import is_bundle
@@ -47,10 +47,10 @@ def verify(
 
     if publication and is_bundle(Path(publication)):
         if file or rubrics:
-            raise InputError("--file and --rubrics are for a publication in a lake; a bundle has its own with it")
+            raise InputError("--file and --rubrics are for a publication in a lake; a bundle contains its own")
         return _verify_bundle(Path(publication), limit, as_json=as_json)
     if publication.endswith(".zip") and not Path(publication).exists():
-        raise InputError(f"there is no file {publication}; name a bundle that salon export --to bundle wrote, or a publication")
+        raise InputError(f"{publication} does not exist; name a bundle that salon export --to bundle wrote, or a publication")
     with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
         folder = find_folder(named.root, publication) if publication else chosen(named.root, None, None).folder
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
@@ -119,7 +119,7 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     if verdict.is_verified:
         return
     if verdict.values:
-        of = f"of the {verdict.values.n:,} values in the columns that these tables and those made again both have"
+        of = f"of the {verdict.values.n:,} values in the columns that the published and the rebuilt tables share"
         n = verdict.values.n_differing
         console.print(name_of(f"values      {of}, {f'{n:,} differ' if n else 'none differs'}", "red" if n else "green"))
     for advice in verdict.advice:  # before the list, which may be long and follow from it

@@ -42,8 +42,8 @@ def _print_checkpoints(console: Console, preview: "Preview") -> None:
     found = preview.found.checkpoints
     if [one.checkpoint for one in found] == [UNNAMED]:
         n = found[0].n_samples
-        advice = 'name the column that says so in columns = { checkpoint = "…" }, or put {checkpoint} in path'
-        console.print(f"checkpoints all {n:,} samples are one checkpoint, {UNNAMED}; where they are of several, {advice}")
+        advice = 'name the column that holds it in columns = { checkpoint = "…" }, or put {checkpoint} in path'
+        console.print(f"checkpoints all {n:,} samples count as one checkpoint, {UNNAMED}; if they are of several, {advice}")
         return
     console.print(f"checkpoints {len(found):,}, in the order of the trend")
     for one in found[:N_CHECKPOINTS]:
@@ -59,9 +59,7 @@ def _print_unusable(console: Console, preview: "Preview") -> None:
         rows = [row for row in preview.unusable if row.status == status]
         n = preview.dataset.n_by_status[status]
         which = f"; the first {len(rows)}:" if n > len(rows) else ":"
-        told = (
-            "are earlier samples again, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
-        )
+        told = "repeat earlier samples, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
         console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
         for row in rows:
             console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
@@ -167,7 +165,7 @@ def _of_shares(preview: "Preview") -> Iterator[str]:
                 told.setdefault(f"{_prompts(n)}{least}: {', '.join(reasons)}", []).append(rubric_id)
         for said, rubrics in told.items():
             start = f"judge {judge.id}, share = {judge.share:g}, is asked under {_and(rubrics)} about"
-            yield f"{start} {said}; a larger share asks nothing twice"
+            yield f"{start} {said}; with a larger share nothing is asked twice"
 
 
 def _asked_whole(preview: "Preview") -> frozenset[str]:

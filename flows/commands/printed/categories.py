@@ -36,7 +36,7 @@ def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl
             name_width = min(console.width // 2, max(len("checkpoint"), *(len(_name(row, mine)) for row in mine)))
             for some in _blocks(categories, console.width - name_width):
                 console.print(_block(mine, some, by_cell, name_width))
-            console.print(Text(" with intervals, and ranks where there are some: --category NAME\n", style="dim"))
+            console.print(Text(" with intervals and any ranks: --category NAME\n", style="dim"))
 
 
 _N_WORSE = 5
@@ -57,13 +57,15 @@ def print_worse(console: Console, comparisons: pl.DataFrame) -> None:
     if not worse.is_empty():
         named = [f"{_fall(row)} {number(row['delta'], 2)})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
         more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
-        said = f"worse than the one before in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
+        said = (
+            f"worse than its predecessor in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
+        )
         console.print(Text(one_line(said), style="red"))
     elif not falls.is_empty():
         row = falls.row(0, named=True)
         interval = f"{number(row['delta'], 2)} [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
         said = (
-            f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (look, do not conclude): "
+            f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (a hint, not a finding): "
             f"{_fall(row)} {interval}); --category NAME shows one"
         )
         console.print(Text(one_line(said), style="yellow"))

@@ -21,14 +21,14 @@ from tasks.judge.provider.base import provider_of
 N_WORDS = 2
 N_LETTERS = 200
 """Of one sentence: a provider may answer with a page."""
-_AGAIN = "the same command asks again"
+_AGAIN = "run the same command again to ask again"
 _THEN: Mapping[str, str] = MappingProxyType({
-    ReplyStatus.REJECTED: "mend what it names, then ask these again with --retry rejected",
-    ReplyStatus.BAD_RESPONSE: f"see that base_url, and what stands before it, answer as the judge's API; {_AGAIN}",
-    ReplyStatus.SERVER_ERROR: f"see what ails the provider; {_AGAIN}",
-    ReplyStatus.RATE_LIMITED: f"see the limits of the key, and who else uses it; {_AGAIN}",
-    ReplyStatus.TIMED_OUT: f"see what ails the provider, or raise limits.deadline_s; {_AGAIN}",
-    ReplyStatus.UNREACHABLE: f"see that it runs, and the network; {_AGAIN}",
+    ReplyStatus.REJECTED: "fix what the message names, then ask these again with --retry rejected",
+    ReplyStatus.BAD_RESPONSE: f"check that base_url, and any proxy before it, answers as the judge's API; {_AGAIN}",
+    ReplyStatus.SERVER_ERROR: f"check the provider's status; {_AGAIN}",
+    ReplyStatus.RATE_LIMITED: f"check the key's limits, and who else uses it; {_AGAIN}",
+    ReplyStatus.TIMED_OUT: f"check the provider's status, or raise limits.deadline_s; {_AGAIN}",
+    ReplyStatus.UNREACHABLE: f"check that it runs, and the network; {_AGAIN}",
 })  # fmt: skip
 
 
@@ -45,10 +45,10 @@ def print_failed(console: Console, folder: Path, judges: Sequence[Judge]) -> Non
 
 def _told(judge: Judge, failed: Mapping[ReplyStatus, int], said: Sequence[tuple[str, int]]) -> Iterator[str]:
     ordered = sorted(failed, key=lambda status: (-failed[status], status))
-    yield f"asks of {judge.id} without a reply: {', '.join(f'{status.value} {failed[status]:,}' for status in ordered)}"
+    yield f"requests to {judge.id} without a reply: {', '.join(f'{status.value} {failed[status]:,}' for status in ordered)}"
     often = sorted(said, key=lambda one: (-one[1], one[0]))[:N_WORDS]
     if often:
-        yield f"it said most often: {', '.join(_quoted(word, n) for word, n in often)}"
+        yield f"most frequent messages: {', '.join(_quoted(word, n) for word, n in often)}"
     yield from filter(None, dict.fromkeys(provider_of(judge).remedy(word) for word, _ in often))
     yield from (f"{status.value}: {_THEN[status]}" for status in ordered)
 

@@ -30,7 +30,7 @@ def unless_spoiled(read: Callable[[], list[_Row]], what: str) -> list[_Row]:
     try:
         return read()
     except (SalonError, OSError, pl.exceptions.PolarsError) as error:
-        complain(f"{what} cannot be told: {one_line(str(error))}")
+        complain(f"{what} is unknown: {one_line(str(error))}")
         return []
 
 
@@ -45,8 +45,8 @@ def sentence(move: JudgeMove) -> str:
 
     after, before = ("/".join(one) for one in (move.candidate, move.reference))
     return (
-        f"The judge moved too: from the night of {before} ({move.night_before}) to that of {after} ({move.night}) the same "
-        f"{move.n_anchors} anchors changed by {_figure(move.anchors)} in {move.dimension}. Less that, {after} differs by "
+        f"The judge moved too: between the nights of {before} ({move.night_before}) and {after} ({move.night}) the same "
+        f"{move.n_anchors} anchors changed by {_figure(move.anchors)} in {move.dimension}. Subtracting that, {after} differs by "
         f"{_figure(move.left)} ({100 * LEVEL:g} %, not corrected)."
     )
 

@@ -22,7 +22,7 @@ def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool
         console.print(Text.assemble((one_line(board.rubric_id), "bold"), one_line(f", pairs in both orders, {whose}")))
         for sentence in pair_answers(board) if board.is_headline else ():
             console.print(Text(one_line(f" {sentence}")))
-        console.print(Text(one_line(f" {board.dimension}: the win rate of the first against the second, a tie being half")))
+        console.print(Text(one_line(f" {board.dimension}: the win rate of the first against the second; a tie counts half")))
         console.print(_comparisons(board))
         console.print(_ratings(board))
         console.print()

@@ -33,9 +33,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
     console.print(shown)
     console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
     if n_all > table.height:
-        console.print(
-            f"{n_all - table.height} of earlier rubrics, judges or samples, which later ones took the place of, left out"
-        )
+        console.print(f"{n_all - table.height} not shown: of earlier rubrics, judges or samples that later ones replaced")
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:
@@ -50,7 +48,7 @@ def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
         least = "at least " if mine["is_at_least"].any() else ""
         usd, n_sent = format_usd(sum(costs) if costs else None), mine["n_asked"].sum()
         said = f"{least}{usd} in {mine.height} backfill{'s' * (mine.height > 1)}, {n_sent:,} requests sent"
-        console.print(f"{said} (table `runs`; one that was killed has no row)")
+        console.print(f"{said} (table `runs`; a killed run has no row)")
 
 
 def _cut(said: str) -> str:

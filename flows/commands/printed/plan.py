@@ -27,7 +27,7 @@ _LEVER_SAID = {
     Lever.DETAIL_LOW: 'with detail = "low"',
     Lever.REPEATS_1: "with repeats = 1",
     Lever.SHARE_HALF: "with share = 0.5, half of the prompts",
-    Lever.PROMPT_CACHE: "if each request meets the prompt cache",
+    Lever.PROMPT_CACHE: "if each request hits the prompt cache",
 }
 _USD = ("online_usd", "batch_usd", "worst_usd", "worst_batch_usd")
 _ASKS_LESS = (Lever.REPEATS_1, Lever.SHARE_HALF)
@@ -40,7 +40,7 @@ def print_plan(console: Console, preview: "Preview") -> None:
     console.print(f"{escape(one_line(preview.name))}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
     print_samples(console, preview)
     console.print(
-        "in and out: tokens still to be paid; saved: what stored replies would cost; most: if every reply is as long as it may\n"
+        "in and out: tokens still to pay for; saved: what stored replies would cost; most: if every reply has maximum length\n"
     )
     for judge_model in dict.fromkeys(row.judge.id for row in preview.rubrics):
         _print_judge(console, preview, [row for row in preview.rubrics if row.judge.id == judge_model])
@@ -52,21 +52,21 @@ def print_plan(console: Console, preview: "Preview") -> None:
         max_usd, aside = preview.limits.max_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
         if max_usd is not None and aside and (most := preview.worst_usd) is not None and max_usd >= most:
             console.print(
-                f"budget      by batch {format_usd(aside)} is set aside till replies come; max_usd = {max_usd:g} covers all"
+                f"budget      by batch, {format_usd(aside)} is reserved until replies arrive; max_usd = {max_usd:g} covers all"
             )
         console.print(f"time        {_time(preview)}")
         if preview.looks:
-            console.print(f"looks       {len(preview.looks)}: at most so much; what is decided before the last is not asked on")
+            console.print(f"looks       at most {len(preview.looks)}; what is decided at an early look is not asked further")
         _print_levers(console, preview)
     if preview.n_of_exam:
-        console.print(f"exam        {preview.n_of_exam:,} of all requests are of twins with planted faults")
+        console.print(f"exam        {preview.n_of_exam:,} of all requests are for twins with planted faults")
     console.print(
-        f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} online not spent again"
+        f"stored      {sum(row.forecast.n_cached for row in preview.rubrics):,} replies: {saved} (online) need not be spent again"
     )
     for said, n in sorted(preview.rejected.items(), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
-        console.print(name_of(f"rejected    {n:,} requests; the provider said: {said}", "yellow"))
+        console.print(name_of(f"rejected    {n:,} requests; the provider's message: {said}", "yellow"))
     if preview.rejected:
-        console.print("            they count as asked; once the cause is mended, --retry rejected asks them again")
+        console.print("            they count as asked; once the cause is fixed, --retry rejected asks them again")
     for sentence in plan_warnings(preview):
         console.print(f"[yellow]warning[/]     {escape(one_line(sentence))}")
     console.print("nothing was sent")
@@ -139,8 +139,8 @@ def _print_equal_beginnings(console: Console, rows: "list[PlannedRubric]") -> No
         return
     for row in rows:
         fewest, most = row.forecast.n_equal_tokens
-        said = f"{fewest:,} equal tokens" if fewest == most else f"{fewest:,} to {most:,} equal tokens, as its variants go"
-        verdict = "too few for" if most < least else "all can meet" if fewest >= least else "some can meet"
+        said = f"{fewest:,} equal tokens" if fewest == most else f"{fewest:,} to {most:,} equal tokens, depending on its variant"
+        verdict = "too few for" if most < least else "all can hit" if fewest >= least else "some can hit"
         text = f"{row.rubric_id}: requests begin with about {said}: {verdict} the prompt cache (from {least:,})"
         console.print(name_of(text, "dim"))
 
@@ -167,17 +167,17 @@ def _print_levers(console: Console, preview: "Preview") -> None:
         console.print(Text(f"{start:<27} {format_usd(one.usd):>6} {_LEVER_SAID[one.lever]}: {one.saved_share:.0%} less"))
     if any(one.lever in SHOWN for one in found):
         is_anew = any(row.forecast.n_cached for row in preview.rubrics if not row.judge.recorded)
-        anew = ", all asked anew, stored ones too" if is_anew else ""
+        anew = ", all asked again, including stored ones" if is_anew else ""
         console.print(
-            f"            smaller pictures are other questions{anew}: see first whether the judge agrees (docs/cost.md)"
+            f"            smaller pictures make different requests{anew}: first check that the judge agrees (docs/cost.md)"
         )
     if any(one.lever in _ASKS_LESS for one in found):
-        console.print("            fewer answers are wider intervals: half of the prompts makes them 1.4 times as wide")
+        console.print("            fewer answers give wider intervals: half of the prompts, 1.4 times as wide")
 
 
 def _price(price: ModelPrice) -> str:
     return (
-        f"${price.input_usd:g} in, ${price.cached_usd:g} repeated, ${price.output_usd:g} out a million tokens; "
+        f"${price.input_usd:g} in, ${price.cached_usd:g} repeated, ${price.output_usd:g} out per million tokens; "
         f"by batch {price.batch_share:.0%} ({price.said_by})"
     )
 
@@ -187,7 +187,7 @@ def _correction(row: "PlannedRubric") -> str:
     each = row.forecast.n_output_tokens / row.n_to_ask if row.n_to_ask else observed.n_output_tokens(0)
     declared = row.rubric.n_output_tokens_expected
     return (
-        f"by {observed.n_replies:,} stored replies: input x {observed.input_ratio:.2f} ({observed.cached_share:.0%} repeated), "
+        f"from {observed.n_replies:,} stored replies: input x {observed.input_ratio:.2f} ({observed.cached_share:.0%} repeated), "
         f"output {each:.0f} each ({declared} declared)"
     )
 
@@ -218,7 +218,7 @@ def _time_online(preview: "Preview") -> str:
     said = {"requests": limits.requests_per_minute, "tokens": limits.tokens_per_minute}
     listed = " and ".join(f"{value:,} {what}" for what, value in said.items() if value is not None)
     if minutes is None:
-        return "not known: no limits are stated (limits.requests_per_minute, limits.tokens_per_minute) and no reply was timed yet"
+        return "unknown: no limits are set (limits.requests_per_minute, limits.tokens_per_minute) and no reply was timed yet"
     latencies = sorted({f"{row.forecast.latency_s:.2g}" for row in asked if row.forecast.latency_s})
     seen = f"{limits.concurrency:,} in flight, replies after {' and '.join(latencies)} s" if latencies else ""
     known = ", ".join(part for part in (f"{listed} a minute" if listed else "", seen) if part)

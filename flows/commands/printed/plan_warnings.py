@@ -26,7 +26,7 @@ def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator
     if max_usd is None:
         return
     if expected is None:
-        yield "limits.max_usd cannot be kept without a price; a run would stop before anything is sent"
+        yield "limits.max_usd cannot be enforced without a price; a run would stop before anything is sent"
         return
     worst = preview.worst_usd
     needed = total_usd(row.worst_usd if row.is_by_batch else row.expected_usd for row in asked)
@@ -37,13 +37,13 @@ def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator
         )
     elif any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
         yield (
-            f"limits.max_usd = {max_usd:g} covers the {format_usd(expected)} expected, and not the {format_usd(needed)} that by "
-            "batch are set aside until replies come: they are asked in several rounds, each of which may take a day"
+            f"limits.max_usd = {max_usd:g} covers the {format_usd(expected)} expected, but not the {format_usd(needed)} that "
+            "batches reserve until replies arrive: requests are sent in several rounds, each of which may take a day"
         )
     elif worst is not None and max_usd < worst:
         yield (
             f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
-            "at most: where replies are long, the run stops before its end"
+            "at most: if replies are long, the run stops before the end"
         )
 
 
@@ -51,8 +51,8 @@ def _of_replies(asked: "Sequence[PlannedRubric]") -> Iterator[str]:
     thinking = {row.judge.id for row in asked if row.forecast.price and row.forecast.price.is_reasoning}
     for model in sorted({row.judge.id for row in asked if not row.forecast.observed.n_replies} & thinking):
         yield (
-            f"{model} thinks before it answers, and that is billed as output; what is expected here is the answer alone, "
-            "until replies are stored"
+            f"{model} thinks before it answers, which is billed as output; until replies are stored, the estimate here counts "
+            "only the answer"
         )
     for row in asked:
         longest, usual = stated_output_bound(row.judge), row.rubric.n_output_tokens_expected
@@ -61,13 +61,13 @@ def _of_replies(asked: "Sequence[PlannedRubric]") -> Iterator[str]:
         if longest is not None and longest < usual and not fits:
             yield (
                 f"the parameters of {row.judge.id} end a reply at {longest} tokens, and a usual one under {row.rubric_id} has "
-                f"{usual} (output_tokens): it would be cut off, and give no score"
+                f"{usual} (output_tokens): it would be cut off and give no score"
             )
     for judge in {row.judge.id: row.judge for row in asked}.values():
         if judge.repeats > 1 and _temperature(judge.parameters) == 0:
             yield (
-                f"{judge.id} is asked {judge.repeats} times at temperature 0: it may say the same again, and then repeats buy "
-                "nothing (docs/nights.md)"
+                f"{judge.id} is asked {judge.repeats} times at temperature 0: its answers may be identical, and then repeats "
+                "add nothing (docs/nights.md)"
             )
 
 

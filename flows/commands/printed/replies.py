@@ -34,7 +34,7 @@ def cost_of(asked: Outcome) -> str:
         return ""
     known = "" if asked.cost_usd is None else f"; {'at least ' * bool(asked.n_in_doubt)}{format_usd(asked.cost_usd)}"
     of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""
-    absurd = f"; {asked.n_not_believed:,} of them report more tokens than can be"
+    absurd = f"; {asked.n_not_believed:,} of them report impossibly many tokens"
     return (
         f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}{_in_doubt(asked)}"
     )
@@ -46,7 +46,7 @@ def _in_doubt(asked: Outcome) -> str:
         return ""
     more = " more" if asked.cost_usd is not None else ""
     bound = f" ({format_usd(asked.in_doubt_usd)} at most)" if isfinite(asked.in_doubt_usd) else ""
-    return f"; up to {asked.n_in_doubt:,}{more} may have been billed{bound}, and no reply came of them"
+    return f"; up to {asked.n_in_doubt:,}{more} may have been billed{bound} without a reply"
 
 
 def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
@@ -66,11 +66,11 @@ def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> 
 def _advice(asked: str, names: Collection[str]) -> str:
     """What to do where these answered. A gateway's prefix or a server's path is no other model, and needs no date."""
     if len(names) > 1:
-        return "name one with its date as the judge's model: what two models answered is never compared"
+        return "use a dated name as the judge's model: answers of two models are never compared"
     (name,) = names
     if name.startswith(asked) and _DATE.fullmatch(name.removeprefix(asked)):
-        return "a name without a date may be another model tomorrow"
-    return "if that is the same model by another name, list it in the judge's accept_models"
+        return "an undated name may be another model tomorrow"
+    return "if this is the same model under another name, list it in the judge's accept_models"
 
 
 def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
@@ -110,7 +110,7 @@ def print_failed_checks(console: Console, folder: Path) -> None:
         return
     named = "; ".join(map(_named, *(failed.head(_N_NAMED)[name] for name in ("check", "n_failing", "n_checked"))))
     more = f"; and {failed.height - _N_NAMED} more" if failed.height > _N_NAMED else ""
-    told = f"checks      {failed.height} failed, which block nothing: {named}{more}. The page says what they mean"
+    told = f"checks      {failed.height} failed but block nothing: {named}{more}. The report page explains them"
     console.print(Text(one_line(told), style="yellow"))
 
 

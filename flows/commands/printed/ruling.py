@@ -34,7 +34,7 @@ class Told:
         n_of = {one: sum(ruling.outcome is one for ruling in self.ruled) for one in Outcome}
         return {
             Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons.",
-            Outcome.UNKNOWN: f"Nobody can tell: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons say nothing.",
+            Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive.",
             Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
         }[summary(self.ruled)]
 
@@ -50,25 +50,21 @@ class Told:
         found, n_needed = self.found, prompts_needed(self.ruled, self.alpha)
         return (
             f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at "
-            f"{self.alpha:g} for all comparisons together; 'would find': the drop that is found in 80 % of cases."
-            + (f" Looked at are the rankings of {', '.join(self.judges)} alone." if self.judges else "")
+            f"{self.alpha:g} for all comparisons together; 'would find': the drop found in 80 % of cases."
+            + (f" Only the rankings of {', '.join(self.judges)} are considered." if self.judges else "")
+            + (f" Judgements taken from an earlier identical sample: {self.n_again:,}." if self.n_again else "")
             + (
-                f" Judgements of samples that are earlier ones again, and have the earlier one's: {self.n_again:,}."
-                if self.n_again
-                else ""
-            )
-            + (
-                f" {n_needed} shared prompts are the fewest of which a difference can be ruled at that level."
+                f" At least {n_needed} shared prompts are needed to rule on a difference at that level."
                 if any(ruling.reason == TOO_FEW for ruling in self.ruled)
                 else ""
             )
             + (
-                " What failures could turn is no claim: `salon table` says how many scores are missing, and why."
+                " A verdict that failures could reverse is not claimed: `salon table` shows how many scores are missing, and why."
                 if any(ruling.reason in (TURNED, RISE_TURNED) for ruling in self.ruled)
                 else ""
             )
             + (
-                f" Single categories, {self.n_categories} of them, are not looked at: `salon table` names the clearest fall."
+                f" Single categories ({self.n_categories}) are not considered: `salon table` names the clearest fall."
                 if self.n_categories
                 else ""
             )

@@ -126,16 +126,16 @@ def test_labels_are_asked_for_filled_in_and_read(salon: Callable[..., Said], lak
     said = salon(*ask, *between)
     assert said.code == 0, said.err
     assert "20 samples of 10 prompts" in said.out
-    assert "SDXL/unnamed less SD/unnamed" in said.out
+    assert "SDXL/unnamed minus SD/unnamed" in said.out
     rows = pl.read_csv(sheet)
     assert rows.columns == ["sample_id", "image", "prompt", "dimension", "rater", "rating"]
     assert set(rows.group_by("prompt").len()["len"]) == {2}
-    assert "is there and may hold ratings" in salon(*ask, *between).err
+    assert "already exists and may contain ratings" in salon(*ask, *between).err
     rows.with_columns(rating=pl.when(pl.int_range(pl.len()) > 0).then(0.5)).write_csv(sheet)
     said = salon("agreement", file, "--ratings", str(sheet), "--run-date", "2026-01-01")
     assert said.code == 0, said.err
     assert "20: 1 missing, 19 ok" in said.out
-    assert "which ratings? Give --ratings TABLE" in salon("agreement", file).err
+    assert "no ratings given: give --ratings TABLE" in salon("agreement", file).err
 
 
 def test_ratings_without_a_judge(salon: Callable[..., Said], lake_under: Callable[[Path], Path]) -> None:

@@ -142,4 +142,4 @@ def test_a_rubric_without_messages_asks_nobody(command: str, salon: Callable[...
     )
     said = salon(command, file)
     assert said.code == 2
-    assert "rubric opinion has no [[messages]], and asked cannot be asked by it; write them in its rubric.toml" in said.err
+    assert "rubric opinion has no [[messages]], and asked cannot be asked with it; add them to its rubric.toml" in said.err

@@ -38,7 +38,7 @@ def test_a_broken_library_is_one_sentence_and_70(tmp_path: Path, library: str, a
     assert ended.returncode == 70
     (sentence,) = ended.stderr.splitlines()
     (details,) = tmp_path.glob("salon-fault-*.txt")
-    assert sentence.startswith(f"salon: this is a fault of Salon's own (RuntimeError: this build of {library} is broken")
+    assert sentence.startswith(f"salon: internal error in Salon (RuntimeError: this build of {library} is broken")
     assert str(details) in sentence
     assert "report" in sentence
     assert "Traceback" in details.read_text()
@@ -68,7 +68,7 @@ def test_told_to_stop_before_a_run_is_under_way_a_command_says_so(tmp_path: Path
         _, said = started.communicate(timeout=60)
     assert (started.returncode, said) == (
         143,
-        "salon: told to stop; nothing is under way, and the same command goes on from here\n",
+        "salon: stopped, nothing is in flight; run the same command again to continue\n",
     )
 
 
@@ -109,7 +109,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         ended = _salon(tmp_path, command, "--folder", "salon-demo")
         assert ended.returncode == 2, ended.stderr
         assert "--folder" in ended.stderr
-        assert "name a folder that you may write into" in ended.stderr
+        assert "name a folder that you can write to" in ended.stderr
 
 
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_rubric_of_ones_own_is_listed_shown_linted_and_read_by(salon: Callable
     assert salon("rubrics", "lint", example / "viescore_sc").out == "viescore_sc: good\n"
     assert "viescore_sc: good\n" in salon("rubrics", "lint", example).out  # a folder of rubrics: every one in it
     empty = salon("rubrics", "lint", tmp_path)
-    assert (empty.code, empty.err.startswith(f"salon: {tmp_path} holds no rubric")) == (2, True)
+    assert (empty.code, empty.err.startswith(f"salon: {tmp_path} contains no rubric")) == (2, True)
     file = _write(tmp_path / "r.jsonl", [{"raw": '{"score": [7], "reasoning": "near"}', "context": {}}])
     said = salon("parse", "--rubric", "viescore_sc", "--rubrics", example, "--jsonl", file)
     assert json.loads(said.out) == {"scores": {"semantic_consistency": 7}}
@@ -108,7 +108,7 @@ def test_a_word_of_a_copied_prompt_is_changed_with_commands_alone(salon: Callabl
     assert (refused.code, advice in refused.out) == (2, True)
     assert {path.name: path.read_bytes() for path in golden.iterdir()} == before, "lint alone writes nothing"
     said = salon("rubrics", "lint", folder, "--rewrite")
-    assert (said.code, said.out.count("is written anew")) == (0, 1), said.out
+    assert (said.code, said.out.count("was rewritten")) == (0, 1), said.out
     assert "Look twice." in (golden / "position.json").read_text()
     assert [path.name for path in golden.iterdir() if path.read_bytes() != before[path.name]] == ["position.json"]
     assert salon("rubrics", "lint", folder).out == "mine: good\n"
@@ -139,7 +139,7 @@ def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_pa
     said = salon("rubrics", "lint", tmp_path / "alignment")
     assert said.code == 2
     assert "alignment: 1 problem\n  - 'prompt' is needed and does not reach the judge" in said.out
-    assert "1 problem in 1 rubric; mend" in said.err
+    assert "1 problem in 1 rubric; fix" in said.err
     prompt = tmp_path / "alignment" / "prompt.txt"
     shutil.copy(SHIPPED / "alignment" / "rubric.toml", toml)
     prompt.write_bytes(b"\xef\xbb\xbf" + prompt.read_bytes())

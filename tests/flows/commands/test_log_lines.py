@@ -40,7 +40,11 @@ def test_a_run_says_json_lines_and_its_table_stays_a_table(tmp_path: Path, judge
     assert "publication" in said.out
     messages = [line["message"] for line in _lines(said)]
     assert {"ingest: 24 done", "plan: 1 done"} <= set(messages)
-    told = next(message for message in messages if message.startswith("note: max_usd = 0.002 covers no request: one may cost"))
+    told = next(
+        message
+        for message in messages
+        if message.startswith("note: max_usd = 0.002 does not cover a single request: one may cost")
+    )
     (each, everything) = (float(usd) for usd in re.findall(r"up to \$([\d.]+\d)", told))
     assert 0.002 < each < everything < 25 * each  # of the 24, each by the size of its picture
     assert "all 24 without a reply" in told

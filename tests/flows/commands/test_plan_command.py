@@ -82,7 +82,7 @@ def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
     before = _stats(priced_url)
     said = salon("plan", file, "--checkpoints", "step-1000")
     assert said.code == 0, said.err
-    assert "$2 in, $0.5 repeated, $8 out a million tokens" in said.out
+    assert "$2 in, $0.5 repeated, $8 out per million tokens" in said.out
     price = known_price(MODEL)
     assert price is not None
     assert f"as of {price.as_of}" in said.out
@@ -112,9 +112,9 @@ def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
     ("limits", "model", "words"),
     [
         pytest.param("max_usd = 0.05", MODEL, "it pays for about", id="below what is expected"),
-        pytest.param("max_usd = 0.5", MODEL, "where replies are long", id="below the worst case"),
+        pytest.param("max_usd = 0.5", MODEL, "if replies are long", id="below the worst case"),
         pytest.param("max_usd = 50", MODEL, "", id="above it"),
-        pytest.param("max_usd = 50", "qwen-vl", "cannot be kept without a price", id="no price"),
+        pytest.param("max_usd = 50", "qwen-vl", "cannot be enforced without a price", id="no price"),
         pytest.param("", "o4-mini", "thinks before it answers", id="thinking nobody has counted"),
     ],
 )

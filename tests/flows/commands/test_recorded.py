@@ -161,7 +161,7 @@ recorded = true
         (tmp_path / "lake" / name).unlink(missing_ok=True)
     said = salon("run", "b.toml")
     assert "requests    3: 3 stored already, 0 sent" in said.out
-    assert "the ledger lacked 3 replies that the lake holds" in said.err
+    assert "the ledger lacked 3 replies that the lake has" in said.err
     assert cells_of(tmp_path / "lake").filter(metric="mean")["estimate"].to_list() == board
 
 

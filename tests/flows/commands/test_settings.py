@@ -52,7 +52,7 @@ def file(tmp_path: Path) -> Path:
         (
             "north/one",
             "north/two",
-            "line 14: nightly.baseline: no sample is of 'lab/north/two'; write model/checkpoint; there are: lab/north/one",
+            "line 14: nightly.baseline: 'lab/north/two' has no samples; write it as model/checkpoint; available: lab/north/one",
         ),
     ],
 )
@@ -67,7 +67,7 @@ def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[...
     said = salon("plan", file)
     assert said.code == 0, said.err
     assert "broken_image 1 rows are not judged:\n            source-0, m.jsonl#2: " in said.out
-    again = "duplicate   1 rows are earlier samples again, whose judgement counts for both:"
+    again = "duplicate   1 rows repeat earlier samples, whose judgement counts for both:"
     assert f"{again}\n            source-0, m.jsonl#3" in said.out
 
 

@@ -32,7 +32,7 @@ def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_pat
     assert "salon rubrics lint my-rubrics/my_own" in said.out
     again = salon("rubrics", "new", "my_own")
     assert again.code == 2
-    assert "is there already" in again.err
+    assert "already exists" in again.err
 
 
 def test_the_starters_are_no_rubrics_of_the_shipped_ones() -> None:
@@ -90,13 +90,13 @@ def test_a_reply_is_tried_with_its_log_probabilities(salon: Callable[..., Said],
     given = ("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json", "--reply", "reply.txt")
     bare = salon(*given)
     assert (bare.code, json.loads(bare.out.splitlines()[-1])) == (0, {"error": "not_found", "lacks": "logprobs_json"})
-    assert "give the reply's with --logprobs FILE" in bare.err
+    assert "pass the reply's with --logprobs FILE" in bare.err
     token = {"token": "No", "logprob": -0.1, "top_logprobs": [{"token": "Yes", "logprob": -3}]}
     (tmp_path / "logprobs.json").write_text(json.dumps({"content": [token]}))
     read = salon(*given, "--logprobs", "logprobs.json")
     assert json.loads(read.out.splitlines()[-1]) == {"scores": {"answer": pytest.approx(0.0497870683678639)}}
     assert read.err == ""
-    for content, asked, told in [("{}", given, "holds no token with its logprob"), ("{}", given[:-2], "name it with --reply")]:
+    for content, asked, told in [("{}", given, "contains no token with its logprob"), ("{}", given[:-2], "name it with --reply")]:
         (tmp_path / "logprobs.json").write_text(content)
         said = salon(*asked, "--logprobs", "logprobs.json")
         assert (said.code, told in " ".join(said.err.split())) == (2, True), said.err
@@ -114,10 +114,10 @@ def test_rules_look_at_the_sample(salon: Callable[..., Said], tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("[1]", "one object of texts is expected, by column: prompt, image"),
-        ('{"prompt": 3}', "one object of texts is expected"),
+        ("[1]", "expected one JSON object with these columns as texts: prompt, image"),
+        ('{"prompt": 3}', "expected one JSON object with these columns as texts"),
         ('{"prompt": ', "not JSON"),
-        ('{"prompt": "a", "image": "none.png"}', "there is no picture 'none.png'"),
+        ('{"prompt": "a", "image": "none.png"}', "picture 'none.png' does not exist"),
         ('{"image": null, "prompt": "a"}', "rubric alignment needs image"),
         (None, "cannot be read"),
     ],

@@ -168,10 +168,12 @@ def test_pairs_are_not_examined_and_alone_are_refused(home: Path, capsys: pytest
         served = plain.replace("[[judges]]", f'[[judges]]\nbase_url = "{url}"')
         (home / "mixed.toml").write_text(served + pairs)
         assert exam_command(home / "mixed.toml", samples=6, faults="erased") == 0
-        assert "Not examined, as rubrics of pairs are not: preference." in capsys.readouterr().out
+        assert "Not examined, because they are rubrics of pairs: preference." in capsys.readouterr().out
         before, _, rest = served.partition("[[rubrics]]")
         (home / "pairs.toml").write_text(before + pairs + rest[rest.index("[", 1) :])
-        with pytest.raises(InputError, match=r"every rubric of this benchmark is of pairs \(preference\)"):
+        with pytest.raises(
+            InputError, match=r"every rubric of this benchmark judges pairs, which cannot be examined \(preference\)"
+        ):
             exam_command(home / "pairs.toml", samples=6)
 
 

@@ -71,7 +71,7 @@ def _publication(folder: Path) -> Path:
 
 def test_it_is_asked_once_counted_twice_explained_and_verified(ran: tuple[Path, Said], salon: Callable[..., Said]) -> None:
     folder, said = ran
-    assert "samples     4, usable 3, earlier ones again 1 (the earlier one's judgement counts for both)" in said.out
+    assert "samples     4, usable 3, duplicates 1 (the first one's judgement counts for both)" in said.out
     assert "requests    3: 0 stored already, 3 sent" in said.out
     judgements, requests, replies, scores = (_rows(folder, table) for table in (JUDGEMENTS, REQUESTS, REPLIES, SCORES))
     assert (judgements.height, requests.height, replies.height) == (4, 3, 3)

@@ -304,9 +304,9 @@ def test_a_table_that_another_version_of_the_library_wrote_is_a_note(sent: Path,
     ("words", "said"),
     [
         (["export", "--to", "bundle", "--push", "--out", "x"], "sends nothing"),
-        (["export", "--to", "eee", "--with-pictures", "--out", "x"], "for --to bundle"),
-        (["export", "b.toml", "--batch-files", "x", "--with-pictures"], "--with-pictures is for --to"),
-        (["verify", "bare.zip", "--file", "b.toml"], "has its own with it"),
+        (["export", "--to", "eee", "--with-pictures", "--out", "x"], "need --to bundle"),
+        (["export", "b.toml", "--batch-files", "x", "--with-pictures"], "--with-pictures belongs to --to"),
+        (["verify", "bare.zip", "--file", "b.toml"], "a bundle contains its own"),
     ],
     ids=["pushed", "another receiver", "batch files", "verified with a file"],
 )

@@ -194,11 +194,11 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "give one of --batch-files DIR"),
-        (("--to", "mlflow", "--batch-files", "d"), "give one of --batch-files DIR"),
+        ((), "give either --batch-files DIR"),
+        (("--to", "mlflow", "--batch-files", "d"), "give either --batch-files DIR"),
         (("--to", "mlflow"), "--to mlflow needs --out DIR"),
         (("--to", "bundle"), "--to bundle needs --out FILE.zip"),
-        (("--to", "eee"), "which are sent by pull request"),
+        (("--to", "eee"), "which you send by pull request"),
         (("--to", "huggingface", "--out", "o"), "needs --name OWNER/DATASET"),
         (("--to", "huggingface", "--out", "o", "--name", "a/b/c"), "given: a/b/c"),
         (("--to", "eee", "--out", "o"), "needs --name ORGANISATION"),
@@ -209,7 +209,7 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
         (("b.toml", "--to", "mlflow", "--out", "o"), "b.toml is a file; --to takes a publication"),
         (("eeee", "--to", "mlflow", "--out", "o"), "no publication begins with 'eeee'"),
         (("--batch-files", "d"), "needs the benchmark file"),
-        (("b.toml", "--batch-files", "d", "--push"), "--push is for --to"),
+        (("b.toml", "--batch-files", "d", "--push"), "--push belongs to --to"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

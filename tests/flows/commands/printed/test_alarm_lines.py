@@ -69,7 +69,7 @@ def test_a_spoiled_note_of_another_night_keeps_no_table_back(
     (lake / "nights" / "nightly" / "2026-09-05.json").write_text('{"x":')
     said = salon("table")
     assert (said.code, "north" in said.out, "alarm       " in said.out) == (0, True, False)
-    assert said.err.count("whether this night has an alarm cannot be told: ") == 1
+    assert said.err.count("whether this night has an alarm is unknown: ") == 1
 
 
 @pytest.mark.slow

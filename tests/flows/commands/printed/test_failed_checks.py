@@ -17,12 +17,12 @@ TOLD: dict[str, tuple[Rows | None, str]] = {
     "no table of them": (None, ""),
     "one": (
         [("a.b", "passed", 9, 0), ("c.d", "failed", 1234, 2)],
-        "1 failed, which block nothing: c.d (2 of 1,234 rows). The page",
+        "1 failed but block nothing: c.d (2 of 1,234 rows). The report page",
     ),
-    "one of the table": ([("c.[b]d", "failed", 9, 0)], "1 failed, which block nothing: c.[b]d. The page"),
+    "one of the table": ([("c.[b]d", "failed", 9, 0)], "1 failed but block nothing: c.[b]d. The report page"),
     "many": (
         [(f"c.{n}", "failed", 9, n) for n in range(1, 6)],
-        "5 failed, which block nothing: c.5 (5 of 9 rows); c.4 (4 of 9 rows); c.3 (3 of 9 rows); and 2 more. The page",
+        "5 failed but block nothing: c.5 (5 of 9 rows); c.4 (4 of 9 rows); c.3 (3 of 9 rows); and 2 more. The report page",
     ),
 }
 

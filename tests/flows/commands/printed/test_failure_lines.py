@@ -19,17 +19,17 @@ CASES: dict[str, tuple[Judge, list[Row], list[str]]] = {
     "rejected": (
         ONE,
         [(NAME, "n_replies", "rejected", 11.0), (NAME, "n_replies", "answered", 29.0), (NAME, "n_said", LONG, 11.0)],
-        [f"asks of {NAME} without a reply: rejected 11; ", f'"{LONG}" ×11', "with --retry rejected"],
+        [f"requests to {NAME} without a reply: rejected 11; ", f'"{LONG}" ×11', "with --retry rejected"],
     ),
     "over checkpoints, and the commonest words first": (
         ONE,
         [(NAME, "n_replies", "bad_response", 2.0)] * 2 + [(NAME, "n_said", "rare", 1.0), (NAME, "n_said", "often\nnote:", 3.0)],
-        ["bad_response 4", 'it said most often: "often␊note:" ×3, "rare" ×1', "bad_response: see that base_url"],
+        ["bad_response 4", 'most frequent messages: "often␊note:" ×3, "rare" ×1', "bad_response: check that base_url"],
     ),
     "two ways": (
         ONE,
         [(NAME, "n_replies", "server_error", 5.0), (NAME, "n_replies", "rejected", 1.0)],
-        ["server_error 5, rejected 1", "server_error: see what ails the provider", "rejected: mend what it names"],
+        ["server_error 5, rejected 1", "server_error: check the provider's status", "rejected: fix what the message names"],
     ),
     "a page in place of words": (
         ONE, [(NAME, "n_replies", "server_error", 5.0), (NAME, "n_said", "x" * 5_000, 5.0)], ["x" * 199 + '…" ×5'],

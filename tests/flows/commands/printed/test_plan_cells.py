@@ -65,7 +65,7 @@ NEEDED = "5 needed for a rank (statistics.min_paired_prompts)"
 DEAR = '[[judges]]\nname = "dear"\nmodel = "dear"\nbase_url = "http://127.0.0.1:1/v1"\nshare = {}'
 SMALL_SHARE = "is asked under alignment about {} prompts, {} of them in category dogs"
 RANK, AGREEMENT = "5 in each category needed for a rank", "10 in all needed for agreement"
-LARGER = "a larger share asks nothing twice"
+LARGER = "with a larger share nothing is asked twice"
 TOLD: dict[str, tuple[list[Row], str, str, list[str]]] = {
     "all is well": (WELL, "", "alignment", []),
     "one checkpoint of few prompts has nobody to be compared with": (made("1", "cats", range(3)), "", "alignment", []),

@@ -73,7 +73,7 @@ def test_the_checkpoints_are_listed_in_the_order_of_the_trend(write: Callable[..
     assert found[0] == {"model": "m", "checkpoint": "step-900", "n_samples": 2, "n_usable": 1}
 
 
-UNNAMED = "all 3 samples are one checkpoint, unnamed; "
+UNNAMED = "all 3 samples count as one checkpoint, unnamed; "
 ONE = {
     "nobody says it": ("", UNNAMED),
     "a constant": ('checkpoint = "step-1"', "trend m/step-1: 3 usable"),
@@ -100,9 +100,9 @@ def test_prompts_that_are_names_of_files_are_told(
 ) -> None:
     places = ["cups.of/a red cup_0.png", "cups.of/a.JPG .png"]
     said = flat(salon("plan", write(f'path = "set"\ncolumns = {{ prompt = "{column}" }}', *places)))
-    assert (f"note source 'set': {n} of 2 prompts end like the name of a picture, as 'cups.of/" in said) == (n == 2)
-    assert ("note source 'set': 1 of 2 prompts end like the name of a picture, as 'a.JPG '" in said) == (n == 1)
-    assert ("prompts end" in said) == (n > 0)
+    assert (f"note source 'set': {n} of 2 prompts look like picture file names, such as 'cups.of/" in said) == (n == 2)
+    assert ("note source 'set': 1 of 2 prompts look like picture file names, such as 'a.JPG '" in said) == (n == 1)
+    assert ("prompts look like" in said) == (n > 0)
 
 
 BOTH = ["a/red/1.png", "a/blue/2.png", "b/red/1.png", "b/blue/2.png"]
@@ -110,7 +110,7 @@ ITEMS: dict[str, tuple[list[str], str]] = {
     "the same": (BOTH, ""),
     "one corrected": (
         [*BOTH, "c/a red cup/1.png", "c/blue/2.png"],
-        "item '1' has 2 prompts, such as 'red' of m/a and 'a red cup' of m/c; pictures of differing prompts are not compared",
+        "item '1' has 2 prompts, such as 'red' of m/a and 'a red cup' of m/c; pictures with different prompts are not compared",
     ),
     "both corrected": (
         [*BOTH, "c/a red cup/1.png", "c/a blue cup/2.png"],
@@ -133,4 +133,4 @@ def test_an_item_whose_prompt_differs_between_checkpoints_is_told(
     notes = json.loads(salon("plan", file, "--json").out)["notes"]
     assert [note.startswith(told) for note in notes] == [True] * bool(told)
     file.write_text(file.read_text().replace('base_url = "http://127.0.0.1:1/v1"', "recorded = true"))  # nobody is asked
-    assert ("pictures of differing prompts" in " ".join(salon("run", file).err.split())) == bool(told)
+    assert ("pictures with different prompts" in " ".join(salon("run", file).err.split())) == bool(told)

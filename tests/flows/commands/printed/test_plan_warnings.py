@@ -40,7 +40,7 @@ def planned(folder: Path, salon: Callable[..., Said], more: str, model: str = "g
         pytest.param(BATCH, ["at most $0.11 by batch, each asked once time a batch may take a day"], id="by batch"),
         pytest.param(
             f"{BATCH}max_usd = 1",
-            ["by batch, each asked once budget by batch $0.11 is set aside till replies come; max_usd = 1 covers all time"],
+            ["by batch, each asked once budget by batch, $0.11 is reserved until replies arrive; max_usd = 1 covers all time"],
             id="by batch, covered",
         ),
         pytest.param(
@@ -61,23 +61,23 @@ def test_a_plan_speaks_of_the_way_a_judge_is_asked(
     assert ("budget" in text) == ("max_usd" in more)
 
 
-CUT = "end a reply at {} tokens, and a usual one under alignment has 45 (output_tokens): it would be cut off, and give no score"
-AGAIN = "{} is asked 2 times at temperature 0: it may say the same again, and then repeats buy nothing (docs/nights.md)"
+CUT = "end a reply at {} tokens, and a usual one under alignment has 45 (output_tokens): it would be cut off and give no score"
+AGAIN = "{} is asked 2 times at temperature 0: its answers may be identical, and then repeats add nothing (docs/nights.md)"
 WARNED = {
     "by batch the worst case must be covered": (
         f"{BATCH}max_usd = 0.06",
-        [("limits.max_usd = 0.06 covers the $0.02 expected, and not the $0.11 that by batch are set aside until replies come: "
-        "they are asked in several rounds, each of which may take a day")],
+        [("limits.max_usd = 0.06 covers the $0.02 expected, but not the $0.11 that batches reserve until replies arrive: "
+        "requests are sent in several rounds, each of which may take a day")],
     ),
     "online what is expected": (
         f"{LONG}\n[limits]\nmax_usd = 0.06",
-        [("limits.max_usd = 0.06 is above the $0.039 expected and below the $0.23 at most: where replies are long, the run stops "
-        "before its end")],
+        [("limits.max_usd = 0.06 is above the $0.039 expected and below the $0.23 at most: if replies are long, the run stops "
+        "before the end")],
     ),
     "both ways, what batches set aside and the others cost": (
         f"{BOTH_WAYS}max_usd = 0.12",
-        [("limits.max_usd = 0.12 covers the $0.059 expected, and not the $0.15 that by batch are set aside until replies come: "
-        "they are asked in several rounds, each of which may take a day")],
+        [("limits.max_usd = 0.12 covers the $0.059 expected, but not the $0.15 that batches reserve until replies arrive: "
+        "requests are sent in several rounds, each of which may take a day")],
     ),
     "no reply can be whole": ("parameters = { max_tokens = 5 }", [f"the parameters of gpt-4.1 {CUT.format(5)}"]),
     "a usual reply just fits": ("parameters = { max_tokens = 45 }", []),

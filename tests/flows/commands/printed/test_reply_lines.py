@@ -70,15 +70,15 @@ COSTS = {
     "none is": (Outcome(n_asked=1_000, n_without_cost=999), "; 999 replies of unknown cost (no tokens reported, or no price)"),
     "one is absurd": (
         Outcome(n_asked=9, cost_usd=0.25, n_without_cost=1, n_not_believed=1),
-        "; $0.25 and 1 replies of unknown cost (no tokens reported, or no price); 1 of them report more tokens than can be",
+        "; $0.25 and 1 replies of unknown cost (no tokens reported, or no price); 1 of them report impossibly many tokens",
     ),
     "more may be": (
         Outcome(n_asked=9, cost_usd=0.25, n_in_doubt=33, in_doubt_usd=0.5),
-        "; at least $0.25; up to 33 more may have been billed ($0.50 at most), and no reply came of them",
+        "; at least $0.25; up to 33 more may have been billed ($0.50 at most) without a reply",
     ),
     "nothing came, and it may be": (
         Outcome(n_asked=9, n_in_doubt=2, in_doubt_usd=math.inf),
-        "; up to 2 may have been billed, and no reply came of them",
+        "; up to 2 may have been billed without a reply",
     ),
     "for nothing": (Outcome(n_asked=5, cost_usd=0.0), "; $0"),
     "nothing came back": (Outcome(n_asked=5), ""),
@@ -93,8 +93,8 @@ def test_what_a_run_cost_is_said_and_what_is_not_known_of_it(asked: Outcome, tol
 DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])
 ANSWERED = {
     "by the one asked for": ([ONE], {"[b]one[/b]": 9}, []),
-    "by one with a date": ([ONE], {DATED: 9}, [f"[b]one[/b] by {DATED} (9 replies); a name without a date may be another"]),
-    "by two": ([ONE], {DATED: 9, ONE.id: 1_000}, [f"[b]one[/b] by [b]one[/b] (1,000 replies), {DATED} (9 replies); name one"]),
+    "by one with a date": ([ONE], {DATED: 9}, [f"[b]one[/b] by {DATED} (9 replies); an undated name may be another"]),
+    "by two": ([ONE], {DATED: 9, ONE.id: 1_000}, [f"[b]one[/b] by [b]one[/b] (1,000 replies), {DATED} (9 replies); use a dated"]),
     "by two that are one": ([GATEWAY], {"[b]one[/b]": 3, "two": 4}, []),
     "not a recorded judge's": ([RECORDED], {DATED: 9}, []),
 }  # fmt: skip
@@ -115,7 +115,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("asked", "answered", "is_dated"), NAMES.values(), ids=NAMES.keys())
 def test_only_a_name_that_lacks_its_date_is_said_to(asked: str, answered: str, *, is_dated: bool) -> None:
-    dated, other = "may be another model tomorrow", "the same model by another name, list it in the judge's accept_models"
+    dated, other = "may be another model tomorrow", "the same model under another name, list it in the judge's accept_models"
     advice = _advice(asked, [answered])
     assert (dated in advice, other in advice) == (is_dated, not is_dated)
 

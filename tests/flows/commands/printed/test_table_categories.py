@@ -86,10 +86,10 @@ def test_the_categories_that_got_worse_are_named_below_the_table(
     monkeypatch.setenv("COLUMNS", "200")
     last = salon("table").out.splitlines()[-1]
     assert last == (
-        "worse than the one before in single categories, exploratory: counting (small, eye, score: step-2 -3.50); "
+        "worse than its predecessor in single categories, exploratory: counting (small, eye, score: step-2 -3.50); "
         "--category NAME shows one"
     )
-    assert "worse than the one before" not in salon("table", "--rubric", "small").out
+    assert "worse than its predecessor" not in salon("table", "--rubric", "small").out
 
 
 def falling(category: str, p: float, high: float, **changes: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_the_clearest_fall_is_named_as_one_of_many(
     said = salon("table").out
     high = next((row["ci_high"] for row in rows if row["category"] == named), None)
     line = (
-        "the clearest fall of 2 comparisons of single categories, not corrected (look, do not conclude): "
+        "the clearest fall of 2 comparisons of single categories, not corrected (a hint, not a finding): "
         f"{named} (small, eye, score: step-2 -2.00 [-3.50, {high}0]); --category NAME shows one\n"
     )
     assert ("the clearest fall" in said, line in said) == (named is not None,) * 2, said

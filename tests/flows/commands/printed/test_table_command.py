@@ -128,7 +128,7 @@ def test_of_pairs_alone_every_format_holds_the_win_rates(tmp_path: Path, salon: 
     assert "Means over categories" not in page + tex
     narrowed = salon("table", "--rubric", "pairs", "--dimension", "better", "--format", "csv").out
     assert narrowed == salon("table", "--format", "csv").out
-    for arguments, why in ((("--rubric", "x"), "there are: pairs"), (("--model", "m"), f"{folder.name}/preferences.csv")):
+    for arguments, why in ((("--rubric", "x"), "available: pairs"), (("--model", "m"), f"{folder.name}/preferences.csv")):
         refused = salon("table", *arguments)
         assert (refused.code, why in refused.err) == (2, True), refused
 
@@ -197,8 +197,8 @@ def test_formats_hold_every_digit(published: Path, salon: Callable[..., Said]) -
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--model", "nobody"), "no cell has model 'nobody'; there are: "),
-        (("--judge", "nobody"), "no cell has judge_model 'nobody'; there are: eye"),
+        (("--model", "nobody"), "no cell has model 'nobody'; available: "),
+        (("--judge", "nobody"), "no cell has judge_model 'nobody'; available: eye"),
         (("--format", "xml"), "csv"),
         (("--sort", "luck"), "coverage"),
     ],

@@ -35,7 +35,7 @@ def test_what_the_provider_says_is_shown_and_what_it_rejected_is_asked_again(
 
     planned = salon("plan", file)
     shown = " ".join(planned.out.split())
-    assert f"{N_SAMPLES // 2} requests; the provider said: HTTP 400: {SHOWN}" in shown
+    assert f"{N_SAMPLES // 2} requests; the provider's message: HTTP 400: {SHOWN}" in shown
     assert "--retry rejected" in planned.out
     assert salon("table").code == 0
     explained = salon("explain", "demo-painter/step-0/alignment/score")

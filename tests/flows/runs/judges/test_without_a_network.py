@@ -216,8 +216,8 @@ def test_another_model_does_not_answer_in_its_place(tmp_path: Path, salon: Calla
         (("import", "{file}", "--batch-results", "asked"), 2, "beside the 1 of requests that were exported"),
         (("import", "{file}", "--batch-results", "others"), 2, "none of 1 lines answers a request of this benchmark"),
         (("import", "{native}", "--batch-results", "others"), 2, "has no batch files"),
-        (("import", "{file}"), 2, "give one of --replies RECORDED"),
-        (("import", "{file}", "--replies", "r.jsonl", "--batch-results", "others"), 2, "give one of --replies RECORDED"),
+        (("import", "{file}"), 2, "give either --replies RECORDED"),
+        (("import", "{file}", "--replies", "r.jsonl", "--batch-results", "others"), 2, "give either --replies RECORDED"),
     ],
     ids=[
         "a folder in use",
@@ -296,7 +296,7 @@ def test_pictures_named_by_file_are_the_pictures_inline(tmp_path: Path, salon: C
         assert json.dumps(one).replace(picture_of(one), "") == json.dumps(other).replace(url, "")
     said = salon("export", file, "--batch-files", "x", "--pictures-at", "file:///d")
     assert said.code == 2
-    assert "--pictures-at is for --pictures file" in said.err
+    assert "--pictures-at needs --pictures file" in said.err
 
 
 def picture_of(line: dict[str, Any]) -> str:

@@ -99,7 +99,7 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
         assert [len(pair["orders"]) for pair in explained["pairs"]] == [2, 2]
     told = salon("explain", preferences.filter(category="counting")["pair_id"][0], "--limit", "1").out
     assert "shown first: " in told
-    assert "taken again" in told
+    assert "recomputed" in told
     assert "does not agree" not in told
     assert "pairs in both orders" in salon("table").out
     gated = salon("gate")
