@@ -61,13 +61,13 @@ def backfill(
     retry: Retry | None = None,
     patience_minutes: Annotated[float, Field(ge=0, le=MOST_PATIENCE_MINUTES)] = PATIENCE_MINUTES,
 ) -> BackfillSummary:
-    """Ask past checkpoints what they lack, and publish all that is done in one table. One backfill of a benchmark at a time.
+    """Judge what past checkpoints still lack, and publish everything done in one table. One backfill of a benchmark at a time.
 
     file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
     neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
     addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
     processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
-    patience_minutes: so long an endpoint that is out is waited for, counted from its first failure.
+    patience_minutes: how long to wait for an endpoint that is down, counted from its first failure.
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         run = open_backfill(file, run_date, judge_url, max_usd)

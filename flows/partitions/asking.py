@@ -64,7 +64,7 @@ class AskedCheckpoint:
 def _end(done: Backfilled) -> End | None:
     if done.is_done:
         return None
-    return End(done.failure or "max_usd was reached: not all of it is asked", is_failure=done.failure is not None)
+    return End(done.failure or "max_usd was reached before every request was sent", is_failure=done.failure is not None)
 
 
 @stage_task("backfill checkpoint", "backfill {shard.name}", n_retries=0, end_of=_end)
@@ -135,7 +135,9 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
                 if bought.n_asked:
                     record(run, started_at, planned.open[0].dataset, bought, STOPPED, is_backfill=True)
                     least = "at least " if bought.is_at_least else ""
-                    run.reporter.say(f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table")
+                    run.reporter.say(
+                        f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table was made"
+                    )
                 forget_asking(run)
             except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it
-                run.reporter.say(f"what this backfill bought has no row in `runs`: {error}")
+                run.reporter.say(f"the cost of this backfill could not be recorded in `runs`: {error}")

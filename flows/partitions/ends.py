@@ -59,32 +59,32 @@ def check_failures(summary: BackfillSummary) -> None:
     """
     listed = "\n  ".join(summary.failures[:N_LISTED])
     if summary.is_spent:
-        raise BudgetReachedError(_of_money(summary) + (f" Not done for another cause:\n  {listed}" if listed else ""))
+        raise BudgetReachedError(_of_money(summary) + (f" Not done for other reasons:\n  {listed}" if listed else ""))
     if not listed:
         return
     if all(one.name in summary.to_mend for one in summary.backfilled):
         raise InputError(
-            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done, nothing else is left to ask; "
-            f"{_published(summary)}. Mend each first, the same command asks it then:\n  {listed}"
+            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done, and nothing else is left to ask; "
+            f"{_published(summary)}. Fix each of them, then run the same command again:\n  {listed}"
         )
-    to_mend = f" (mend first: {named(list(summary.to_mend))})" if summary.to_mend else ""
+    to_mend = f" (fix first: {named(list(summary.to_mend))})" if summary.to_mend else ""
     raise ProviderError(
-        f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}, what "
-        f"was bought is stored, and the same command goes on{to_mend}:\n  {listed}"
+        f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}. "
+        f"Replies already paid for are stored; run the same command again to continue{to_mend}:\n  {listed}"
     )
 
 
 def _of_money(summary: BackfillSummary) -> str:
     asked, names = summary.asked, list(summary.left)
     if asked.is_out_of_reach:
-        what = f"covers no request: one may cost up to ${asked.refused_usd:.4g}, and nothing was sent"
+        what = f"does not cover a single request: one may cost up to ${asked.refused_usd:.4g}, and nothing was sent"
     else:
         what = f"is reached: {'at least ' if asked.is_at_least else ''}{format_usd(asked.cost_usd or 0.0)} was spent"
     left = [f"{sum(summary.left.values()):,} requests of {len(names)} checkpoints ({named(names)})"] if names else []
     left += [f"{summary.n_pairs_left:,} requests about pairs"] if summary.n_pairs_left else []
     return (
-        f"max_usd = {summary.max_usd or 0.0:g} {what}. Left are {' and '.join(left)}; {_published(summary)}. The same command "
-        "goes on where this one stopped, with a budget of its own: give --max-usd, or limits.max_usd, what is left to spend"
+        f"max_usd = {summary.max_usd or 0.0:g} {what}. Remaining: {' and '.join(left)}; {_published(summary)}. Run the same "
+        "command again to continue; its budget starts anew: set --max-usd, or limits.max_usd, to what is left to spend"
     )
 
 
@@ -95,6 +95,6 @@ def named(names: Sequence[str]) -> str:
 
 def _published(summary: BackfillSummary) -> str:
     if summary.run is None:
-        return "no further one became whole, and no new table was made"
+        return "no further checkpoint was completed, and no new table was made"
     made = summary.run.published
-    return f"what is whole is published ({made.publication_id[:16]}{', current' if made.is_current else ''})"
+    return f"all complete checkpoints are published ({made.publication_id[:16]}{', current' if made.is_current else ''})"

@@ -60,7 +60,7 @@ def kept_anew(run: RunContext, file: Path) -> Callable[[], None]:
         try:
             write_grid(run, file)
         except (SalonError, OSError) as error:
-            run.reporter.say(f"the page of partitions is not made anew: {error}")
+            run.reporter.say(f"the page of partitions could not be updated: {error}")
         ended_s = time.monotonic()
         next_s = ended_s + max(EVERY_S, 20 * (ended_s - began_s))
 

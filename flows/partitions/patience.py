@@ -75,7 +75,7 @@ def patiently(ask: Callable[[int], Outcome], patience_s: float, judges: Collecti
                 left_s = out.left_s()
                 pause_s = min(max(out.wait_s, min(out.failed.pause_s or 0.0, LONGEST_PAUSE_S)), left_s)
                 until = datetime.now(UTC) + timedelta(seconds=left_s)
-                say(f"{out.failed} It is waited for, until {until:%Y-%m-%d %H:%M} UTC; asked again in {pause_s:.0f} s")
+                say(f"{out.failed} Waiting for it until {until:%Y-%m-%d %H:%M} UTC; next try in {pause_s:.0f} s")
                 _wait(pause_s)
 
 
@@ -129,9 +129,7 @@ class _Outage:
             return left_s
         ended = copy.copy(self.failed)
         s = self.patience_s
-        ended.args = (
-            f"{self.failed} It was waited for, {f'{s:.0f} s' if s < 600 else f'{s / 60:.0f} minutes'} without a reply.",
-        )
+        ended.args = (f"{self.failed} Waited {f'{s:.0f} s' if s < 600 else f'{s / 60:.0f} minutes'} without a reply.",)
         raise ended from self.failed
 
     @staticmethod

@@ -171,19 +171,19 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
         table.add_row(name_of(one.name), *(f"{n:,}" for n in counts), *usd)
     n_partitions, n_done = planned.partitions.height, planned.partitions.filter(pl.col("mixed").is_null(), n_left=0).height
     console.print(
-        f"{escape(one_line(benchmark))}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} done already"
+        f"{escape(one_line(benchmark))}: {len(planned.checkpoints)} checkpoints, {n_partitions} partitions, {n_done} already done"
     )
     console.print(table)
     for name, why in planned.failed.items():
-        console.print(name_of(f"{name} {'cannot be read, and ' if name in planned.unreadable else ''}is left out: {why}"))
+        console.print(name_of(f"{name} {'cannot be read, and ' if name in planned.unreadable else ''}is skipped: {why}"))
     n_to_ask = sum(one.n_own for one in planned.open)
     n_shared = sum(one.n_to_ask for one in planned.open) - n_to_ask
     if n_shared:
-        console.print(f"shared      {n_shared:,} more are those of a checkpoint above, and are counted there")
+        console.print(f"shared      {n_shared:,} more requests are shared with a checkpoint above and counted there")
     online = format_usd(total_usd(one.online_usd for one in planned.open))
     batch = format_usd(total_usd(one.batch_usd for one in planned.open))
     minutes = planned.minutes
-    said = "not known: no limits are stated, no reply was timed" if minutes is None else f"{minutes:,.1f} minutes online"
+    said = "unknown: no limits are set and no reply was timed yet" if minutes is None else f"{minutes:,.1f} minutes online"
     console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")

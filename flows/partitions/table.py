@@ -158,7 +158,7 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
         state=pl.when(is_stale).then(pl.lit(PartitionState.STALE.value))
         .when("gone").then(pl.lit(PartitionState.FAILED.value)).otherwise("state"),
         detail=pl.when(is_stale).then(changed).when("gone")
-        .then(pl.lit("its process is gone; the same command goes on")).otherwise("detail"),
+        .then(pl.lit("its process is gone; run the same command again to continue")).otherwise("detail"),
     )  # fmt: skip
     return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
 

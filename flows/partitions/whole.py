@@ -29,18 +29,16 @@ def whole_and_there(run: RunContext, left_out: Collection[str]) -> tuple[list[st
     names = [name for name, is_there in whole.items() if is_there and name not in left_out]
     broken = _unreadable(run, names) if names else {}
     for name, why in broken.items():
-        run.reporter.say(f"{name} is done, but cannot be read any more, so in no table that is made now: {why}")
+        run.reporter.say(f"{name} is done, but can no longer be read, so new tables leave it out: {why}")
     return [name for name in names if name not in broken], [name for name, is_there in whole.items() if not is_there]
 
 
 def say_gone(run: RunContext, gone: Sequence[str], *, is_made: bool) -> None:
     """What becomes of checkpoints that are done and whose pictures no source holds any more."""
     if gone:
-        no_table = (
-            "which is no cause for a new table: the one that is published holds what it held, and `salon run FILE` makes one"
-        )
-        what = "so not in this table" if is_made else f"{no_table} of what the sources hold now"
-        run.reporter.say(f"{len(gone)} done, but no source holds their pictures any more, {what}: {named(gone)}")
+        no_table = "so no new table is made: the published one keeps them, and `salon run FILE` makes one"
+        what = "so they are not in this table" if is_made else f"{no_table} from what the sources contain now"
+        run.reporter.say(f"{len(gone)} done, but their pictures are no longer in any source, {what}: {named(gone)}")
 
 
 def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:

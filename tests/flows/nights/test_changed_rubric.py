@@ -39,14 +39,14 @@ def _one_line(text: str) -> str:
 
 
 def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon, file: Path) -> None:
-    told = "rubric matching (same version; its text or rules changed): the file asks otherwise than the night of"
+    told = "rubric matching (same version; its text or rules changed): the file now asks something other than the night of"
     assert salon("nightly", file).code == 0
     same = [salon("nightly", file), salon("nightly", file, "--dry-run")]
     assert all(told not in _one_line(said.out + said.err) for said in same)
     _change_the_rubric(file)
     night, dry = salon("nightly", file), salon("nightly", file, "--dry-run")
     assert (night.code, dry.code) == (0, 0)
-    assert "nothing was asked" in night.out
+    assert "nothing was sent" in night.out
     assert told in _one_line(night.err)
     assert told in _one_line(dry.out)
     found = re.search(r"salon withdraw FILE ([0-9a-f]{12})", _one_line(night.err))
@@ -66,7 +66,7 @@ def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, fi
     assert " 2 stale $" in listed
     assert salon("backfill", file, "--all").code == 0
     listed = _one_line(salon("backfill", file, "--list").out)
-    assert "2 done 2 of earlier rubrics, judges or samples, which later ones took the place of, left out" in listed
+    assert "2 done 2 not shown: of earlier rubrics, judges or samples that later ones replaced" in listed
     assert "stale" not in listed
     assert "2 done" in page.read_text()
     assert "stale" not in re.sub(r"<style.*?</style>", "", page.read_text(), flags=re.DOTALL)

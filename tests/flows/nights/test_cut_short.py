@@ -37,6 +37,6 @@ def test_a_run_stopped_by_its_budget_never_takes_a_good_tables_place(
         assert f"publication {publication} (not the current one)" in salon("table", "--publication", publication).out
     without = salon("backfill", file, "--all", "--max-usd", "0.0001")
     assert without.code == 3
-    assert "max_usd = 0.0001 covers no request: one may cost up to $0.0" in " ".join(without.err.split())
+    assert "max_usd = 0.0001 does not cover a single request: one may cost up to $0.0" in " ".join(without.err.split())
     assert salon("run", file, "--run-date", "2026-03-02").code == 0
     assert _named(lake) == ["2026-03-02"] * 2

@@ -49,8 +49,8 @@ def test_an_outage_is_waited_for_and_the_backfill_ends_whole(
     said = salon("backfill", file, "--all", "--at-once", str(at_once))
     assert said.code == 0, said.err
     told = " ".join(said.err.split())
-    assert "It is waited for, until " in told
-    assert "; asked again in 5 s" in told
+    assert "Waiting for it until " in told
+    assert "; next try in 5 s" in told
     assert "is not done" not in told
     assert f"judge: {N_CHECKPOINTS * N_SAMPLES} done" in told
     assert f"backfill: {N_CHECKPOINTS} done" in told
@@ -65,7 +65,7 @@ def test_when_patience_ends_the_others_were_not_burnt_and_what_is_left_is_told(
     said = salon("backfill", file, "--all", "--at-once", "2", "--patience-minutes", "0.1")
     assert said.code == 3, said.err
     told = " ".join(said.err.split())
-    assert "It was waited for, 6 s without a reply." in told
+    assert "Waited 6 s without a reply." in told
     assert "2 of 2 checkpoints are not done" in told
     states = read_partitions(open_backfill(file)).group_by("state").len().sort("state")
     assert states.rows() == [("failed", 2), ("planned", N_CHECKPOINTS - 2)]

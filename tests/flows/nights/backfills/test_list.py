@@ -45,7 +45,7 @@ def test_pictures_that_are_gone_make_no_table_and_a_run_takes_them_out(
     gone.rename(tmp_path / "elsewhere")
     again = salon("backfill", file, "--all")
     told = " ".join(again.err.split())
-    assert (again.code, "not in this table" in told, "`salon run FILE` makes one of what the sources hold now" in told) == (
+    assert (again.code, "not in this table" in told, "`salon run FILE` makes one from what the sources contain now" in told) == (
         0, False, True,
     )  # fmt: skip
     assert "m/step-2" in told

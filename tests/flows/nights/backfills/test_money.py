@@ -14,7 +14,7 @@ from tests.support.servers.provider import Provider
 @pytest.mark.parametrize(
     ("max_usd", "n_whole", "says"),
     [
-        pytest.param("0.00001", 0, "covers no request: one may cost up to $0.0", id="less than one request"),
+        pytest.param("0.00001", 0, "does not cover a single request: one may cost up to $0.0", id="less than one request"),
         pytest.param("0.012", 0, "is reached: $0.0", id="before one is whole"),
         pytest.param("0.03", 1, "is reached: $0.0", id="once one is whole"),
     ],
@@ -28,9 +28,9 @@ def test_money_that_ends_says_what_is_left_and_what_to_do(
     ended = salon("backfill", file, "--all", "--at-once", "1", "--max-usd", max_usd)
     told = " ".join(ended.err.split())
     assert (ended.code, f"max_usd = {float(max_usd):g} {says}" in told) == (3, True), told
-    assert f"Left are {3 * N_PROMPTS - scoring.n} requests of {3 - n_whole} checkpoints (" in told
-    assert "The same command goes on where this one stopped" in told
-    assert ("what is whole is published" in told, len(publications(tmp_path / "lake"))) == (n_whole > 0, n_whole)
+    assert f"Remaining: {3 * N_PROMPTS - scoring.n} requests of {3 - n_whole} checkpoints (" in told
+    assert "Run the same command again to continue" in told
+    assert ("all complete checkpoints are published" in told, len(publications(tmp_path / "lake"))) == (n_whole > 0, n_whole)
     more = salon("backfill", file, "--all", "--max-usd", "1")
     assert (more.code, scoring.n) == (0, 3 * N_PROMPTS)
     assert cells_of(tmp_path / "lake")["checkpoint"].n_unique() == 3

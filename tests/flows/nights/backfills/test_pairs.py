@@ -35,7 +35,7 @@ def test_max_usd_is_of_pairs_too(tmp_path: Path, file: Path, salon: Callable[...
     assert (said.code, scoring.n > N_ALONE, scoring.n * USD <= 0.06) == (3, True, True), (scoring.n, told)
     n_left = N_ALONE + N_PAIRS - scoring.n
     assert (
-        f"max_usd = 0.06 is reached: $0.0{round(scoring.n * USD * 1000)} was spent. Left are {n_left} requests about pairs"
+        f"max_usd = 0.06 is reached: $0.0{round(scoring.n * USD * 1000)} was spent. Remaining: {n_left} requests about pairs"
         in told
     )
     more = salon("backfill", file, "--all", "--max-usd", "1")

@@ -20,7 +20,7 @@ def test_a_shared_question_is_counted_and_priced_once(tmp_path: Path, salon: Cal
     counts = [line.split()[1:5] for line in told.splitlines() if line.startswith("m/")]
     assert counts == [["12", "12", "0", "12"], ["12", "12", "0", "7"]]
     assert f"to ask      {n_all} requests" in told
-    assert f"shared      {N_SHARED} more are those of a checkpoint above, and are counted there" in told
+    assert f"shared      {N_SHARED} more requests are shared with a checkpoint above and counted there" in told
     first, second = (float(usd) for usd in re.findall(r"^m/.*?\$([\d.]+)", told, re.MULTILINE))
     assert round(second / first, 1) == round((N_PROMPTS - N_SHARED) / N_PROMPTS, 1)
     assert salon("backfill", file, "--all").code == 0

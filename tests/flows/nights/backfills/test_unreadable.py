@@ -33,9 +33,12 @@ def test_a_broken_folder_fails_alone(
     make_folder(tmp_path, "step-3")
     file = write_file(tmp_path, scoring.url)
     preview = salon("backfill", file, "--all", "--dry-run")
-    assert (preview.code, "m/step-2 cannot be read, and is left out: " in preview.out) == (0, True)
+    assert (preview.code, "m/step-2 cannot be read, and is skipped: " in preview.out) == (0, True)
     ended = salon("backfill", file, "--since", "2020-01-01")
-    assert (ended.code, "1 of 3 checkpoints are not done; what is whole is published" in " ".join(ended.err.split())) == (3, True)
+    assert (
+        ended.code,
+        "1 of 3 checkpoints are not done; all complete checkpoints are published" in " ".join(ended.err.split()),
+    ) == (3, True)
     assert "m/step-2: " in ended.err.splitlines()[-1]
     assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-1", "step-3"}
     alone = salon("backfill", file, "--checkpoints", "m/step-2")
@@ -52,7 +55,7 @@ def test_what_was_done_and_cannot_be_read_any_more_does_not_stop_the_others(
     _without_manifest(broken)
     make_folder(tmp_path, "step-3")
     others = salon("backfill", file, "--checkpoints", "step-3")
-    assert (others.code, "m/step-1 is done, but cannot be read any more" in " ".join(others.err.split())) == (0, True)
+    assert (others.code, "m/step-1 is done, but can no longer be read" in " ".join(others.err.split())) == (0, True)
     assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-2", "step-3"}
 
 
@@ -83,6 +86,6 @@ def test_a_broken_folder_whose_rows_would_name_the_model_fails_alone(
     for code, *chosen in ((3, "--all"), (2, "--checkpoints", "step-1,step-2"), (2, "--all")):  # 2: nothing else was asked
         ended = salon("backfill", file, *chosen)
         assert (ended.code, scoring.n, "step-2: source 'source-0'" in ended.err) == (code, N_PROMPTS, True)
-        assert ("mend first: step-2" if code == 3 else "Mend each first") in " ".join(ended.err.split())
+        assert ("fix first: step-2" if code == 3 else "Fix each of them") in " ".join(ended.err.split())
     page = next((tmp_path / "lake" / "publish").rglob("partitions.html")).read_text()
     assert ("Cannot be read: step-2<" in page, "could not be looked through" in page) == (True, False)
