@@ -137,8 +137,8 @@ def main() -> None:
     """`python -m demo.server [--port N] [--scenario FILE] [--until-stdin-closes]`; the port goes out as a line of JSON."""
     parser = argparse.ArgumentParser(description="A program that looks at drawn scenes, behind an OpenAI-compatible server.")
     parser.add_argument("--port", type=int, default=0, help="0: any free port, printed at the start")
-    parser.add_argument("--scenario", type=Path, help="play the difficult provider of this scenario file")
-    parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the process that started this one is gone")
+    parser.add_argument("--scenario", type=Path, help="play the misbehaving provider of this scenario file")
+    parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the process that started this one has ended")
     arguments = parser.parse_args()
     server = serving_judge(arguments.port)
     if arguments.scenario is not None:

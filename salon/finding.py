@@ -30,7 +30,7 @@ def find(place: Place, benchmark: str | None, prefix: str | None) -> Publication
     there = [(*row, "") for row in listed(place).iter_rows()] + [(*row, "  agreement") for row in agreements(place).iter_rows()]
     known = "\n".join(f"  {home}  {day or 'not whole'}  {one[:12]}{kind}" for home, one, day, _, kind in there) or "  none"
     what = f"{len(found)} publications" if found else "no publication"
-    raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; name one by benchmark= or publication=:\n{known}")
+    raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; choose one with benchmark= or publication=:\n{known}")
 
 
 def listed(place: Place) -> "pl.DataFrame":
@@ -77,13 +77,13 @@ def _opened(place: Place, home: str, publication_id: str) -> Publication:
     content = place.read(f"{folder}/manifest.json") or b""
     named, sha256 = _pointer(place, home) or ("", "")
     if named == publication_id and hashlib.sha256(content).hexdigest() != sha256:
-        raise SalonError(f"{place.root}/{folder}/manifest.json is not what latest.json names; restore it from its source")
+        raise SalonError(f"{place.root}/{folder}/manifest.json does not match latest.json; restore it from its source")
     try:
         said = json.loads(content)
         files = {name: file["sha256"] for name, file in said["files"].items()}
         found = said["benchmark"], said["publication_id"], said["run_date"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SalonError(f"{place.root}/{folder} holds no whole manifest.json; restore it from its source") from error
+        raise SalonError(f"{place.root}/{folder} has no complete manifest.json; restore it from its source") from error
     return Publication(place, folder, *found, named == publication_id, files)
 
 
@@ -99,7 +99,7 @@ def _pointer(place: Place, home: str) -> tuple[str, str] | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         is_one = False
     if not is_one:
-        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is no pointer Salon wrote; restore it")
+        raise SalonError(f"{place.root}/{place.tables}{home}/latest.json is not a pointer written by Salon; restore it")
     return named, sha256
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from salon.publication import Publication
 
-_SHOWN = ("rank", "checkpoint", "mean [95 %]", "to the one before", "prompts", "coverage", "state")
+_SHOWN = ("rank", "checkpoint", "mean [95 %]", "vs. predecessor", "prompts", "coverage", "state")
 _WON = ("checkpoint", "against", "wins, % [95 %]", "verdict", "prompts")
 _BOARD = ["rubric_id", "judge_model", "dimension"]
 
@@ -26,7 +26,7 @@ def as_html(published: "Publication") -> str:
     named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
     title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
     if "standings.parquet" not in published.files:
-        what = "published before there were standings" if published.is_older else "agreement with people or a judge"
+        what = "published by an older release, without standings" if published.is_older else "agreement with people or a judge"
         return f"{title}<p>{what}; its tables: {escape(', '.join(published.tables))}</p>"
     parts = [title]
     rows = published.standings()
@@ -117,7 +117,7 @@ class Report:
     def open(self) -> None:
         """Show it in the browser. Raises SalonError where none can be started."""
         if not webbrowser.open(self.path.as_uri()):
-            raise SalonError(f"no browser could be started here; open {self.path} in one")
+            raise SalonError(f"no browser could be started; open {self.path} yourself")
 
     def __repr__(self) -> str:
         return f"Report({self.place.root}/{self.name})"

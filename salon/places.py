@@ -36,8 +36,8 @@ class Place:
             if any(any((folder / inside).glob(one)) for one in ("*/*/manifest.json", "*/agreement/*/manifest.json")):
                 return cls(str(folder), inside)
         if not folder.is_dir():
-            raise SalonError(f"{folder} is no folder; name a lake, such as salon.open('lake')")
-        raise SalonError(f"{folder} holds no publication: name a lake in which `salon run` or `salon demo` published one")
+            raise SalonError(f"{folder} is not a folder; name a lake, such as salon.open('lake')")
+        raise SalonError(f"{folder} contains no publication: name a lake in which `salon run` or `salon demo` published one")
 
     @property
     def is_remote(self) -> bool:

@@ -50,8 +50,8 @@ class Publication:
             return pl.read_parquet(io.BytesIO(self.content(f"{name}.parquet")))
         parts = [file for file in self._placed() if file["table"] == name]
         if not parts:
-            beside = "; it is of all publications: read it from salon.duckdb, beside their folders"
-            what = f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; it has {', '.join(self.tables)}"
+            beside = "; it covers all publications: read it from salon.duckdb, beside their folders"
+            what = f"{self.benchmark} {self.publication_id[:12]} has no table {name!r}; available: {', '.join(self.tables)}"
             raise SalonError(what + (beside if name in _OF_ALL else self._remedy))
         read = [self._checked(f"{self.place.tables}{file['path']}", file["sha256"]) for file in parts]
         return pl.concat(pl.read_parquet(io.BytesIO(content)) for content in read)
@@ -59,7 +59,7 @@ class Publication:
     def content(self, name: str) -> bytes:
         """A file of the folder, after its digest was held against the manifest. Raises SalonError."""
         if name not in self.files:
-            raise SalonError(f"{self!r} has no file {name!r}; it has {', '.join(self.files)}{self._remedy}")
+            raise SalonError(f"{self!r} has no file {name!r}; available: {', '.join(self.files)}{self._remedy}")
         return self._checked(f"{self.folder}/{name}", self.files[name])
 
     @property
@@ -70,7 +70,7 @@ class Publication:
     @property
     def _remedy(self) -> str:
         """What is said behind what it lacks."""
-        told = "; an older release published it, and this one publishes more: publish it again with this release (salon run)"
+        told = "; an older release published it: publish it again with this release (salon run) to get more"
         return told if self.is_older else ""
 
     def _checked(self, name: str, sha256: str) -> bytes:
@@ -137,11 +137,11 @@ class Publication:
         table = self.table("comparisons")
         first, second = (self._contestant(name) for name in (a, b))
         if first == second:
-            raise SalonError(f"{a!r} and {b!r} are one checkpoint; write another one to compare it with")
+            raise SalonError(f"{a!r} and {b!r} are the same checkpoint; name another one to compare with")
         sides = [tuple(f"{name}_{side}" for name in _CONTESTANT) for side in "ab"]
         if table.is_empty() and "preferences.parquet" in self.files:
             raise SalonError(
-                "they were compared in pairs alone: see p.table('preferences'), whose win_rate is that of a against b"
+                "they were compared only in pairs: see p.table('preferences'), whose win_rate is that of a against b"
             )
         same = table.filter(is_of(sides[0], first), is_of(sides[1], second))
         turned = turned_round(table.filter(is_of(sides[0], second), is_of(sides[1], first)))

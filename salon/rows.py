@@ -26,11 +26,11 @@ def narrowed(rows: "pl.DataFrame", **named: str | None) -> "pl.DataFrame":
     wanted = given(**named)
     for name, value in wanted.items():  # first each by itself: a value that is there is not called missing because of another
         if value not in rows[name]:
-            raise SalonError(f"there is no {name} {value!r} here; there are: {_values(rows, name)}")
+            raise SalonError(f"there is no {name} {value!r} here; available: {_values(rows, name)}")
     of: list[str] = []
     for name, value in wanted.items():
         if value not in rows[name]:
-            raise SalonError(f"there is no {name} {value!r} of {', '.join(of)} here; there are: {_values(rows, name)}")
+            raise SalonError(f"there is no {name} {value!r} of {', '.join(of)} here; available: {_values(rows, name)}")
         of.append(f"{name} {value!r}")
         rows = rows.filter(**{name: value})
     return rows
@@ -43,7 +43,7 @@ def headlines(rows: "pl.DataFrame", of_rubric: "pl.DataFrame") -> "pl.DataFrame"
         return found
     there = of_rubric.filter("is_headline")
     if there.is_empty():
-        raise SalonError("none of these rankings is a headline; is_all=True shows them")
+        raise SalonError("none of these rankings is a headline; use is_all=True to show them")
     raise SalonError(f"the headline rankings have {_values(there, 'category')} alone; is_all=True shows the categories")
 
 

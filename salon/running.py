@@ -162,13 +162,11 @@ def parse(rubric: str, replies: Iterable[str | Mapping[str, Any]], folders: Iter
     A reply is its text, or {"raw": text, "context": {...}}. `folders` hold rubrics of your own.
     """
     if isinstance(replies, str | Mapping):
-        raise TypeError("replies is an iterable of replies; for one of them write parse(rubric, [reply])")
+        raise TypeError("replies must be an iterable of replies; for a single one write parse(rubric, [reply])")
     replies = list(replies)
     for place, one in enumerate(replies):
         if not isinstance(one, str | Mapping):
-            raise TypeError(
-                f'reply {place} is of the type {type(one).__name__}; write its text, or {{"raw": text, "context": {{…}}}}'
-            )
+            raise TypeError(f'reply {place} has type {type(one).__name__}; pass its text, or {{"raw": text, "context": {{…}}}}')
     lines = [json.dumps({"raw": one} if isinstance(one, str) else dict(one)) for one in replies]
     own = [word for folder in folders for word in ("--rubrics", str(folder))]
     said = _said("parse", "--rubric", rubric, "--jsonl", "-", *own, given="".join(f"{line}\n" for line in lines))
@@ -184,7 +182,7 @@ def _said(*arguments: str, given: str | None = None) -> str:
 
 def _error(done: "subprocess.CompletedProcess[str]") -> SalonError:
     sentence = done.stderr.rpartition("salon: ")[2].strip()  # after the lines of progress
-    return SalonError(sentence or f"salon {done.args[0]} ended with code {done.returncode}", done.returncode or 1)
+    return SalonError(sentence or f"salon {done.args[0]} exited with code {done.returncode}", done.returncode or 1)
 
 
 def _ended(*arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":

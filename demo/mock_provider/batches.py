@@ -208,7 +208,7 @@ def read_lines(path: Path, endpoint: str, rules: BatchRules) -> tuple[list[Batch
             if isinstance(found, dict):
                 problems.append(found)
             elif found.custom_id in seen:
-                problems.append(_problem("duplicate_custom_id", f"custom_id {found.custom_id!r} stands twice", number))
+                problems.append(_problem("duplicate_custom_id", f"duplicate custom_id {found.custom_id!r}", number))
             else:
                 seen.add(found.custom_id)
                 lines.append(found)

@@ -58,7 +58,7 @@ class NativeBatches:
             return _failure(ANTHROPIC, 400, "requests: Field required")
         names = [str(one.get("custom_id")) for one in asked]
         if len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
-            return _failure(ANTHROPIC, 400, "requests: a custom_id stands once and matches ^[a-zA-Z0-9_-]{1,64}$")
+            return _failure(ANTHROPIC, 400, "requests: a custom_id must be unique and match ^[a-zA-Z0-9_-]{1,64}$")
         lines = ((name, ANTHROPIC, one.get("params"), "") for name, one in zip(names, asked, strict=True))
         batch = self._make(_chat_lines(lines), len(asked), "inline", {"form": "anthropic"})
         self._lose(request)

@@ -67,7 +67,7 @@ def judged(messages: Sequence[Mapping[str, Any]]) -> str:
     try:
         return judge(messages)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BadRequest("a message or a part of one has not the form of the chat API", "invalid_messages") from error
+        raise BadRequest("a message or a part of one does not have the chat API's form", "invalid_messages") from error
 
 
 def content_digest(content: Any) -> bytes:

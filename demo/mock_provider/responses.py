@@ -67,7 +67,7 @@ def last_text(messages: Sequence[Mapping[str, Any]]) -> str:
     content = messages[-1].get("content") if isinstance(messages[-1], Mapping) else None
     parts = [{"text": content}] if isinstance(content, str) else content
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise BadRequest("a message has not the form of the chat API", "invalid_messages")
+        raise BadRequest("a message does not have the chat API's form", "invalid_messages")
     return "".join(str(part.get("text", "")) for part in parts)
 
 
@@ -76,7 +76,7 @@ def input_tokens(model: Model, request: ChatRequest) -> int:
     try:
         return n_input_tokens(request.messages, model.price.image)
     except (AttributeError, KeyError, TypeError) as error:
-        raise BadRequest("a message or a part of one has not the form of the chat API", "invalid_messages") from error
+        raise BadRequest("a message or a part of one does not have the chat API's form", "invalid_messages") from error
 
 
 def make_completion(

@@ -29,7 +29,7 @@ class _Section(BaseModel):
 def _check_sum(key: str, shares: dict[Fault, float]) -> None:
     total = sum(shares.values())
     if total > 1 + 1e-9:
-        raise ValueError(f"{key} sum to {total:g}; they are shares of the same requests and sum to at most 1")
+        raise ValueError(f"{key} sum to {total:g}; they are shares of the same requests and must sum to at most 1")
 
 
 class Answer(_Section):
@@ -201,10 +201,12 @@ class Scenario(_Section):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         if self.faults.shares and self.stats.items == "none":
-            raise ValueError('stats.items = "none" tells no requests apart, and faults.shares are drawn by request; use "sample"')
+            raise ValueError(
+                'stats.items = "none" cannot tell requests apart, but faults.shares are drawn per request; use "sample"'
+            )
         names = [model.id for model in self.models]
         if len(set(names)) < len(names):
-            raise ValueError(f"models: an id stands twice in {', '.join(names)}")
+            raise ValueError(f"models: duplicate id in {', '.join(names)}")
         return self
 
 

@@ -45,10 +45,13 @@ REFUSED = {
     "half the tokens": ('[answer]\nmode = "canned"\ntext = "x"\nprompt_tokens = 1', r"answer: .*go together"),
     "model without price": ('[[models]]\nid = "mine"', r"models\[0\]: no price of 'mine' is known; add usd_per"),
     "half a price": ('[[models]]\nid = "mine"\nusd_per_million_input_tokens = 1', r"models\[0\]: .*go together"),
-    "a model twice": ('[[models]]\nid = "gpt-4o"\n[[models]]\nid = "gpt-4o"', r"models: an id stands twice"),
+    "a model twice": ('[[models]]\nid = "gpt-4o"\n[[models]]\nid = "gpt-4o"', r"models: duplicate id in"),
     "change without start": ("[[changes]]\nrequests_per_minute = 5", r"changes\[0\]: a change has either"),
     "line fault of a socket": ("[batch.line_faults]\nreset = 0.1", r"batch: line_faults: reset cannot happen to a line"),
-    "faults of nothing": ('[stats]\nitems = "none"\n[faults.shares]\nreset = 0.1', r"items = \"none\" tells no requests apart"),
+    "faults of nothing": (
+        '[stats]\nitems = "none"\n[faults.shares]\nreset = 0.1',
+        r"items = \"none\" cannot tell requests apart",
+    ),
     "no limit": ("[limits]\nrequests_per_minute = 0", r"limits\.requests_per_minute: .*greater than or equal to 1"),
     "no TOML": ("seed: 1", r"not valid TOML"),
 }
@@ -113,7 +116,7 @@ def test_the_command_names_a_wrong_key_and_a_port_that_is_taken(tmp_path, capsys
     path = tmp_path / "wrong.toml"
     path.write_text("sed = 1", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        tries = [(path, 0, "sed is not a key here"), (PLAIN, taken.getsockname()[1], "cannot be listened on")]
+        tries = [(path, 0, "sed is not a key here"), (PLAIN, taken.getsockname()[1], "cannot listen on port")]
         for scenario, port, message in tries:
             assert run(["serve-judge", str(scenario), "--port", str(port)]) == 2
             assert message in capsys.readouterr().err

@@ -61,11 +61,11 @@ def test_a_value_is_held_against_all_rankings_before_those_that_are_left(
     assert p.standings("small", category="counting", is_all=True).height == p.standings().height == 3
     for named, said in (
         ({"rubric": "small", "category": "counting"}, "the headline rankings have __macro__ alone; is_all=True shows the cat"),
-        ({"rubric": "small", "category": "countng"}, "no category 'countng' here; there are: __macro__, counting"),
-        ({"category": "countng"}, "no category 'countng' here; there are: __macro__, counting"),
+        ({"rubric": "small", "category": "countng"}, "no category 'countng' here; available: __macro__, counting"),
+        ({"category": "countng"}, "no category 'countng' here; available: __macro__, counting"),
         (
             {"dimension": "accuracy", "category": "counting"},
-            "no category 'counting' of dimension 'accuracy' here; there are: __m",
+            "no category 'counting' of dimension 'accuracy' here; available: __m",
         ),
     ):
         with pytest.raises(salon.SalonError, match=said):
@@ -122,28 +122,30 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        pytest.param(lambda root: salon.open(root / "nowhere"), "is no folder", id="no folder"),
-        pytest.param(lambda root: salon.open(root / "samples"), "holds no publication", id="no lake"),
+        pytest.param(lambda root: salon.open(root / "nowhere"), "is not a folder", id="no folder"),
+        pytest.param(lambda root: salon.open(root / "samples"), "contains no publication", id="no lake"),
         pytest.param(lambda _: salon.open("s3://no bucket"), "s3://bucket/prefix", id="no address"),
         pytest.param(lambda root: salon.open(root, "weekly"), "nightly  2026-01-02", id="no such benchmark"),
         pytest.param(lambda root: salon.open(root, publication="ffffffff"), "no publication", id="no such publication"),
-        pytest.param(lambda root: salon.open(root).table("nonesuch"), "it has benchmark_long", id="no such table"),
-        pytest.param(lambda root: salon.open(root).standings("nonesuch"), "there are: small", id="no such rubric"),
+        pytest.param(lambda root: salon.open(root).table("nonesuch"), "available: benchmark_long", id="no such table"),
+        pytest.param(lambda root: salon.open(root).standings("nonesuch"), "available: small", id="no such rubric"),
         pytest.param(
             lambda root: salon.open(root).standings("small", "accuracy", "nonesuch"), "category 'nonesuch'", id="no such category"
         ),
-        pytest.param(lambda root: salon.open(root).samples("cube", rubric="nonesuch"), "there are: small", id="samples: rubric"),
-        pytest.param(lambda root: salon.open(root).samples(category="nonesuch"), "there are: ", id="samples: category"),
-        pytest.param(lambda root: salon.open(root).samples(checkpoint="nonesuch"), "there are: ", id="samples: checkpoint"),
+        pytest.param(lambda root: salon.open(root).samples("cube", rubric="nonesuch"), "available: small", id="samples: rubric"),
+        pytest.param(lambda root: salon.open(root).samples(category="nonesuch"), "available: ", id="samples: category"),
+        pytest.param(lambda root: salon.open(root).samples(checkpoint="nonesuch"), "available: ", id="samples: checkpoint"),
         pytest.param(
             lambda root: salon.open(root).compare("x", "y"), "no published checkpoint is called", id="no such checkpoint"
         ),
         pytest.param(lambda root: salon.open(root).report(), "has no file 'report.html'", id="no page"),
         pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
-        pytest.param(lambda root: _spoiled(root, "manifest.json"), "not what latest.json names", id="another manifest"),
-        pytest.param(lambda root: _spoiled(root, "../latest.json", b"{}"), "no pointer Salon wrote", id="another pointer"),
+        pytest.param(lambda root: _spoiled(root, "manifest.json"), "does not match latest.json", id="another manifest"),
+        pytest.param(
+            lambda root: _spoiled(root, "../latest.json", b"{}"), "is not a pointer written by Salon", id="another pointer"
+        ),
         pytest.param(lambda root: salon.run(root / "none.toml"), "none.toml: there is no such benchmark file", id="no file"),
-        pytest.param(lambda _: salon.parse("nonesuch", ["4"]), "there is no rubric 'nonesuch'", id="a command's own sentence"),
+        pytest.param(lambda _: salon.parse("nonesuch", ["4"]), "rubric 'nonesuch' does not exist", id="a command's own sentence"),
     ],
 )
 def test_what_goes_wrong_is_said_in_a_sentence(published: Path, tmp_path: Path, ask: Callable[[Path], object], said: str) -> None:
@@ -202,7 +204,10 @@ recorded = true
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("drift", "; it is of all publications: read it from salon.duckdb"), ("scorse", "no table 'scorse'; it has benchmark_long")],
+    [
+        ("drift", "; it covers all publications: read it from salon.duckdb"),
+        ("scorse", "no table 'scorse'; available: benchmark_long"),
+    ],
 )
 def test_a_table_that_is_not_there_is_said_to_be_elsewhere(published: Path, name: str, said: str) -> None:
     with pytest.raises(salon.SalonError) as raised:
@@ -226,7 +231,7 @@ def test_a_publication_that_is_not_whole_hides_no_other(
     assert listed == {whole.publication_id: (date(2026, 1, 3), True), broken.publication_id: (None, False)}
     with pytest.raises(salon.SalonError, match=f"nightly  not whole  {broken.publication_id[:12]}"):
         salon.open(tmp_path, publication="zzzz")
-    with pytest.raises(salon.SalonError, match="holds no whole manifest"):
+    with pytest.raises(salon.SalonError, match="has no complete manifest"):
         salon.open(tmp_path, publication=broken.publication_id)
 
 
@@ -285,11 +290,11 @@ def test_what_was_compared_in_pairs_says_with_which_and_shows_who_won(paired: Pa
         ("1", 1.0), ("2", 1.0),
     ]  # fmt: skip
     assert "better, before m / 1: 1<" in p.samples(checkpoint="3")._repr_html_()
-    with pytest.raises(salon.SalonError, match=r"compared in pairs alone: see p.table\('preferences'\)"):
+    with pytest.raises(salon.SalonError, match=r"compared only in pairs: see p.table\('preferences'\)"):
         p.compare("3", "2")
     with pytest.raises(salon.SalonError, match=r"write one of: m/1, m/2, m/3$"):
         p.compare("4", "2")
-    with pytest.raises(salon.SalonError, match=r"'3' and 'm/3' are one checkpoint"):
+    with pytest.raises(salon.SalonError, match=r"'3' and 'm/3' are the same checkpoint"):
         p.compare("3", "m/3")
     card = p._repr_html_()
     rates = p.table("preferences").filter(category="__macro__")["win_rate"]
@@ -305,7 +310,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("replies", "words"),
-    [("Score: 3", r"parse\(rubric, \[reply\]\)"), ({"raw": "x"}, r"\[reply\]"), (["x", 5], "reply 1 is of the type int")],
+    [("Score: 3", r"parse\(rubric, \[reply\]\)"), ({"raw": "x"}, r"\[reply\]"), (["x", 5], "reply 1 has type int")],
     ids=["one text", "one line", "a number among them"],
 )
 def test_what_is_no_list_of_replies_is_not_read_letter_by_letter(replies: Any, words: str) -> None:
