@@ -105,7 +105,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
         with target.open("xb") as file:
             file.write(to_csv(sheet))
     except FileExistsError:
-        raise InputError(f"{target} is there and may hold ratings; name a new file after --label-next") from None
+        raise InputError(f"{target} already exists and may contain ratings; name a new file after --label-next") from None
     except OSError as error:
         raise InputError(f"{target} cannot be written ({error.strerror}); name another file after --label-next") from error
     return chosen
@@ -160,9 +160,9 @@ def _say_separators(run: RunContext, tables: Sequence[Path]) -> None:
 def _check_judge(run: RunContext, judge: str) -> None:
     known = [one.id for one in run.benchmark.judges]
     if judge not in known:
-        raise InputError(f"the benchmark file has no judge {judge!r}; its judges are {', '.join(known)}")
+        raise InputError(f"judge {judge!r} is not in the benchmark file; available: {', '.join(known)}")
     if len(known) == 1:
-        raise InputError(f"{judge} is the only judge of the benchmark file: there is no other to hold against it")
+        raise InputError(f"{judge} is the only judge of the benchmark file: there is no other to compare with it")
 
 
 @stage_task("take ratings")

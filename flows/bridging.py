@@ -46,8 +46,8 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
     if missing or judge_old == judge_new:
         lacking = f"lists no {missing[0]!r}" if missing else f"was given {judge_old!r} twice"
         raise InputError(
-            f"a bridge needs two judges that can be asked, and the file of {run.benchmark.name} {lacking}; while it is made, "
-            "list the old judge and the new one under [[judges]], then take the old one out"
+            f"a bridge needs two judges that can be asked, and the file of {run.benchmark.name} {lacking}; list the old "
+            "and the new judge under [[judges]] while the bridge is made, and remove the old one afterwards"
         )
     anchor_set = newest_anchor_set(run.lake.root, run.benchmark.name)
     if anchor_set is None:
@@ -73,8 +73,8 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
     asked = judge(run, plan.parts)
     if asked.n_left:
         raise ProviderError(
-            f"{asked.n_left:,} of {asked.n_requests:,} questions to the two judges have no reply, so no bridge was made; the "
-            "same command asks what is missing"
+            f"{asked.n_left:,} of {asked.n_requests:,} requests to the two judges have no reply, so no bridge was made; "
+            "run the same command again to ask what is missing"
         )
     run = run.having(snapshot_id=stages.take_snapshot(run, plan))
     judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, stages.read(run, plan))

@@ -47,7 +47,7 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
     code = run(sys.argv[1:])
     if is_told:  # said here: the signal may have come amid a print
-        complain("told to stop; nothing is under way, and the same command goes on from here")
+        complain("stopped, nothing is in flight; run the same command again to continue")
     if _has_lost_prefect():  # its client would wait minutes at the process's end, to tell a server that is not there
         sys.stderr.flush()
         os._exit(code)
@@ -63,7 +63,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _command(arguments)
     except KeyboardInterrupt:
-        complain("interrupted; run the same command again to go on")
+        complain("interrupted; run the same command again to continue")
         return EXIT_INTERRUPTED
     except SystemExit as stop:  # a signal's, before there was a run to stop
         return stop.code if isinstance(stop.code, int) else EXIT_FAULT if stop.code else 0

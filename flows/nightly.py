@@ -161,9 +161,9 @@ def _bought(run: StageContext) -> str:
     if mine.height < 2:
         return ""
     costs = mine["cost_usd"].drop_nulls().to_list()
-    n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs)) if costs else "and no reply whose cost is known"
+    n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs)) if costs else "and no reply with a known cost"
     told = f"{'at least ' * mine['is_at_least'].any()}{n_sent:,} requests sent, {usd}"
-    return f"{mine.height} runs of the night of {run.run_date} came to an end, together: {told}."
+    return f"{mine.height} runs of the night of {run.run_date} ended, together: {told}."
 
 
 def _is_whole(run: StageContext) -> bool:
@@ -228,7 +228,7 @@ def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
     """The checkpoints of a night's table as model/checkpoint. Raises InputError where there is none, or not the baseline."""
     latest = newest(known)
     if not latest:
-        raise InputError("there is no checkpoint yet: the table under [nightly] checkpoints lists none that a source holds")
+        raise InputError("there is no checkpoint yet: the table under [nightly] checkpoints lists none that is in a source")
     shown = [one.name for one in latest.values()]
     judged = set(whole_checkpoints(run)) if asked_alone(run) else {(one.model, one.checkpoint) for one in known}
     for model, own in latest.items():

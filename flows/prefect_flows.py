@@ -122,7 +122,7 @@ def flow_of(function: Callable[P, Out]) -> Callable[P, Out]:
             if not ended or not is_prefect_away(error):
                 raise
             PREFECT_IS_AWAY.set()
-            current().say(f"the Prefect server was not told how the run ended ({error}): there it seems to go on")
+            current().say(f"the Prefect server was not told how the run ended ({error}): it still shows it as running")
             given, own_error = ended[-1]
             if own_error is not None:
                 raise own_error from None

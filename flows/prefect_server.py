@@ -33,10 +33,10 @@ def remedy(error: BaseException) -> str:
     """What a user does where a server is named and does not answer as one: by what it answered, if it did."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status in (401, 403):
-        return "export PREFECT_API_AUTH_STRING (or PREFECT_API_KEY) as it wants it"
+        return "export PREFECT_API_AUTH_STRING (or PREFECT_API_KEY) as the server requires"
     if status == 404:
         return "PREFECT_API_URL ends with /api, as http://HOST:4200/api"
-    return "start it (prefect server start), or mend PREFECT_API_URL"
+    return "start it (prefect server start), or correct PREFECT_API_URL"
 
 
 def deployments(client: "SyncPrefectClient", benchmark: str | None = None) -> list[Mapping[str, Any]]:

@@ -216,7 +216,7 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
     examined = {rubric_id: rubric for rubric_id, rubric in run.rubrics.items() if not rubric.is_of_pairs}
     if not examined:
         raise InputError(
-            f"pairs are not examined, and every rubric of this benchmark is of pairs ({', '.join(sorted(run.rubrics))}): faults "
+            f"every rubric of this benchmark judges pairs, which cannot be examined ({', '.join(sorted(run.rubrics))}): faults "
             "are planted in single samples; add a rubric that scores each sample by itself, such as alignment"
         )
     with lake_in_use(run):
@@ -224,7 +224,7 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
         key = exam_of(run, exam, n_samples)
         if not key:
             raise InputError(
-                "no usable sample of this benchmark can be given one of the faults "
+                "no usable sample of this benchmark can take one of the faults "
                 f"{', '.join(exam.faults)}: they need a picture, or a prompt; choose other --faults"
             )
         run = replace(run.having(dataset_id=key), rubrics=examined)  # after ingest, which reads what all of them need

@@ -25,7 +25,7 @@ def end_of(given: object) -> State | None:
     if isinstance(given, NightSummary):
         night = f"the night of {given.run_date}"
         if given.run is None:
-            said = f"{night} was published already ({given.publication_id[:12]}); nothing was asked"
+            said = f"{night} was already published ({given.publication_id[:12]}); nothing was sent"
             return Completed(message=said, data=given)
         stale = "" if given.same_as is None else f"; no fresh checkpoint since the night of {given.same_as}"
         return Completed(name=_name(given.run), message=f"{night} is {_published(given.run)}{stale}", data=given)

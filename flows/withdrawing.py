@@ -36,7 +36,7 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
     """
     root, name = run.lake.root, run.benchmark.name
     if not because.strip():
-        raise InputError('--because is empty; say in a few words why it is taken back, as --because "a clock was two days ahead"')
+        raise InputError('--because is empty; say why it is withdrawn, such as --because "a clock was two days ahead"')
     with (
         lake_in_use(run),
         opened(run.ledger_url) as ledger,
@@ -44,7 +44,7 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
     ):
         found = find_publication(root, prefix)
         if found.benchmark != name:
-            raise InputError(f"{found.publication_id[:12]} is of {found.benchmark!r}, and the file's benchmark is {name!r}")
+            raise InputError(f"{found.publication_id[:12]} is of {found.benchmark!r}, but the file's benchmark is {name!r}")
         now = datetime.now(UTC).isoformat()
         host = this_process().host or ""
         n_runs = runs(run.lake).filter(publication_id=found.publication_id).height

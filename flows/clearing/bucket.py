@@ -76,7 +76,7 @@ def end_killed(bucket: Bucket) -> None:
         going: Mapping[str, Sequence[str]] = json.loads(found[0])["going"] if found else {}
         left = {str(seal): [str(name) for name in names] for seal, names in going.items()}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise CorruptLakeError(f"{bucket.url}/{CLEARED} is not a note of a clearing ({error}); delete it") from error
+        raise CorruptLakeError(f"{bucket.url}/{CLEARED} is not a valid record of a salon gc run ({error}); delete it") from error
     for seal, names in left.items():
         if bucket.get(seal) is None:
             bucket.delete(one.path for name in names for one in bucket.below(name))

@@ -42,7 +42,7 @@ def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]
         if other is not None:
             where = "this machine" if other.host == this_process().host else "another machine"
             raise StoreError(
-                f"process {other.pid} on {where} uses the lake {lake.place}: nothing was taken away; try again when it has ended"
+                f"process {other.pid} on {where} is using the lake {lake.place}: nothing was deleted; try again when it has ended"
             )
         if lake.bucket:
             end_killed(lake.bucket)
@@ -78,7 +78,7 @@ def _not_pinned(lake: Lake, going: list[Item]) -> Iterator[None]:
         pinned = {one.publication_id for one in pins(lake.root)} & {item.name for item in going if item.kind == PUBLICATION}
         if pinned:
             raise StoreError(
-                f"{min(pinned)[:12]} was pinned while the lake {lake.place} was looked through: nothing was taken away; run the "
+                f"{min(pinned)[:12]} was pinned while the lake {lake.place} was examined: nothing was deleted; run the "
                 "same command again"
             )
         yield

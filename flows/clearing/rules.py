@@ -84,7 +84,7 @@ class _Linked:
         for path in item.paths:
             link = self._at(path.parent) or (path if path.is_symlink() else None)
             if link is not None:
-                return f"{link.relative_to(self._root)} is a link: nothing is taken away behind it"
+                return f"{link.relative_to(self._root)} is a link: nothing behind it is deleted"
         return None
 
     def spared(self, found: list[Weighed]) -> list[Weighed]:
@@ -131,7 +131,7 @@ def _identities(folder: Path) -> Mapping[str, Any]:
         return dict(json.loads(content_of(folder / PROVENANCE)).get("identities") or {})
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(
-            f"{folder / PROVENANCE} cannot be read ({error}), so what it is made from is not known; restore it first"
+            f"{folder / PROVENANCE} cannot be read ({error}), so its inputs are unknown; restore it first"
         ) from error
 
 
@@ -142,7 +142,7 @@ def _why(item: Item, kept: Mapping[str, str], wanted: Mapping[tuple[str, str], s
         return f"for: {kept[item.name].partition(':')[0]}"
     if item.kind == STAGING:
         is_old = datetime.now(UTC).timestamp() - item.changed_at_s >= LEFTOVER_AGE_S
-        return None if is_old or item.name.startswith(TRASH) else "younger than 2 days: a run may be writing it"
+        return None if is_old or item.name.startswith(TRASH) else "younger than 2 days: a run may still be writing it"
     if item.kind in (DATA_DOCS, PART, LOCK, TILES):  # tiles are as old as their last use
         return rule.young if rule.is_young(item) else None
     said = wanted.get((item.kind, item.name))
@@ -174,7 +174,7 @@ def _run_id(item: Item) -> str | None:
 
 def _weighed_note(item: Item, there: set[tuple[str, str]]) -> Weighed:
     """A note, or what is remembered of a source, only spares work: it is good for as long as what it names is there."""
-    return Weighed(item, "what it names is there" if _partition_named(item) in there else None)
+    return Weighed(item, "what it refers to is there" if _partition_named(item) in there else None)
 
 
 def _partition_named(item: Item) -> tuple[str, str] | None:

@@ -53,7 +53,7 @@ def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
             yield wrong(
                 KEY,
                 f"{name} is not set, for {judge.id}",
-                f"export {name}, or make the Prefect Secret block {block_name(name)}",
+                f"export {name}, or create the Prefect Secret block {block_name(name)}",
             )
         else:
             where = "in the environment" if os.environ.get(name, "").strip() else "in a Prefect Secret block"
@@ -65,7 +65,7 @@ def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
     """Each judge's answer to the first sample of the first source, one for each rubric, with nothing of the run's limits."""
     judges = [judge for judge in run.benchmark.judges if not judge.recorded]
     if not judges:
-        yield skipped(JUDGE, "all replies are recorded: nobody is asked")
+        yield skipped(JUDGE, "all replies are recorded: no judge is asked")
     elif not is_asking:
         yield skipped(
             JUDGE,
@@ -80,12 +80,12 @@ def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
                     continue
                 mine = {part.rubric_id: part for part in reversed(parts) if part.judge_model == judge.id and part.n_requests}
                 if not mine:
-                    yield wrong(JUDGE, f"{judge.id}: the first sample cannot be asked about", "salon plan FILE says why")
+                    yield wrong(JUDGE, f"{judge.id}: the first sample cannot be judged", "salon plan FILE says why")
                 for rubric_id in planned.rubrics:
                     if rubric_id in mine:
                         yield from guarded(JUDGE, partial(_ask, planned, judge, mine[rubric_id]), "run salon plan FILE")
                     elif mine and judge in planned.judges_for(rubric_id):
-                        yield skipped(JUDGE, f"{judge.id}, {rubric_id}: the first sample alone asks nothing")
+                        yield skipped(JUDGE, f"{judge.id}, {rubric_id}: the first sample alone makes no request")
 
 
 def _planned(run: StageContext, folder: Path) -> tuple[StageContext, list[PlannedPart]]:
@@ -124,7 +124,7 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
         known = provider_of(judge).remedy(answer.detail or "")
-        yield wrong(JUDGE, said, f"{known or 'mend what the provider names, or wait until it answers'}; then ask again")
+        yield wrong(JUDGE, said, f"{known or 'fix what the provider names, or wait until it answers'}; then ask again")
 
 
 def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore, *, is_bare: bool) -> Finding:

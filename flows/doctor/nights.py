@@ -40,7 +40,7 @@ def check_night(run: StageContext) -> Iterator[Finding]:
     else:
         last = f"the last one is of {max(noted)}" if noted else f"none is yet: {failed}"
         said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}"
-        yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE begins it, or goes on with it")
+        yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE starts or continues it")
 
 
 def _failed_tries(run: StageContext) -> str:
@@ -49,7 +49,7 @@ def _failed_tries(run: StageContext) -> str:
     if rows.is_empty():
         return ""
     last: date = max(rows["run_date"].to_list())
-    return f"{counted(rows.height, 'run')} asked and ended without a publication, the last for the night of {last}"
+    return f"{counted(rows.height, 'run')} sent requests and ended without a publication, the last for the night of {last}"
 
 
 def _is_under_way(run: StageContext) -> bool:

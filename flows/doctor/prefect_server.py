@@ -40,7 +40,7 @@ def check_server(benchmark: Benchmark | None, file: Path | None) -> Iterator[Fin
             with get_client(sync_client=True) as client:
                 yield from _of(client, without_password(url), benchmark, file)
         except Exception as error:  # noqa: BLE001 - what answers there may be anything, and the libraries raise anything then
-            said = shortened(f"{without_password(url)} does not answer as one: {type(error).__name__}: {error}")
+            said = shortened(f"{without_password(url)} does not answer as a Prefect server: {type(error).__name__}: {error}")
             yield wrong(SERVER, said, remedy(error))
             yield from (skipped(what, "the server does not answer") for what in _HANGING)
 
@@ -79,8 +79,8 @@ def _scheduler(
     active = [one for one in nights if not one.get("paused") and any(found["active"] for found in one["schedules"])]
     if not nights:
         named = "nothing of Salon's" if benchmark is None else benchmark.name
-        said = f"{named} has no schedule on this server: no night comes from it, only where cron or systemd starts one"
-        yield skipped(SCHEDULER, said, "salon deploy FILE sets the nights up")
+        said = f"{named} has no schedule on this server: it starts no night; only cron or systemd can"
+        yield skipped(SCHEDULER, said, "salon deploy FILE sets up the nights")
     for one in nights:
         if one not in active:
             yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
@@ -88,8 +88,8 @@ def _scheduler(
     for one in active:
         theirs, ours = _schedule_of(one), None if benchmark is None else _schedule(benchmark)
         if theirs and ours and theirs != ours:
-            said = f"{one['name']} comes at {theirs}, and [nightly] of the file says {ours}"
-            yield wrong(SCHEDULER, said, "salon deploy FILE sets it up as the file says")
+            said = f"{one['name']} runs at {theirs}, but [nightly] of the file says {ours}"
+            yield wrong(SCHEDULER, said, "salon deploy FILE applies the file's schedule")
         due = _next_run(client, one["id"])
         while due is None and time.monotonic() < give_up_s:
             time.sleep(0.5)
@@ -97,9 +97,9 @@ def _scheduler(
         if due is None:
             yield wrong(
                 SCHEDULER,
-                f"{one['name']} has an active schedule and no run in the future: no night will come",
-                "restart the server and read its log for errors of the scheduler; PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED "
-                "must be true there, and SQLAlchemy below 2.1",
+                f"{one['name']} has an active schedule but no scheduled run: no night will start",
+                "restart the server and check its log for scheduler errors; PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED "
+                "must be true there, and SQLAlchemy older than 2.1",
             )
         else:
             yield ok(SCHEDULER, f"{one['name']}: next run {due:%Y-%m-%d %H:%M} UTC")
@@ -133,7 +133,7 @@ def _next_run(client: SyncPrefectClient, deployment_id: str) -> datetime | None:
 def _clock(said: str | None, here_s: float) -> Finding:
     """The server's clock says when a night is due, ours which night it is."""
     if said is None:
-        return skipped(CLOCK, "the server does not tell its time")
+        return skipped(CLOCK, "the server does not report its time")
     off_s = here_s - parsedate_to_datetime(said).timestamp() - 0.5  # it tells whole seconds
     found = f"{abs(off_s):.0f} s {'ahead of' if off_s > 0 else 'behind'} the server"
-    return ok(CLOCK, found) if abs(off_s) <= MAX_OFF_S else wrong(CLOCK, found, "set the clocks of both by NTP")
+    return ok(CLOCK, found) if abs(off_s) <= MAX_OFF_S else wrong(CLOCK, found, "synchronize both clocks with NTP")

@@ -35,16 +35,20 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
     """A row written and taken back, as the only writer. A ledger that is not there yet is not made."""
     shown = without_password(run.ledger_url)
     if not is_there(run.ledger_url):
-        yield ok(LEDGER, f"{shown} is not there yet: the first run makes it")
+        yield ok(LEDGER, f"{shown} does not exist yet: the first run creates it")
         return
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
         asyncio.run(ledger.alone(_write, is_lasting=False))
         off_s = ahead_s(ledger)
     yield ok(LEDGER, f"{shown} can be written")
     if off_s is not None:
-        found = f"this machine's is {how_far(off_s)} that of the ledger's server"
+        found = f"this machine's clock is {how_far(off_s)} that of the ledger's server"
         is_well = abs(off_s) < MAX_OFF_S
-        yield ok(LEDGER_CLOCK, found) if is_well else wrong(LEDGER_CLOCK, found, "set it by NTP: it says which night it is")
+        yield (
+            ok(LEDGER_CLOCK, found)
+            if is_well
+            else wrong(LEDGER_CLOCK, found, "synchronize it with NTP: it decides which night is due")
+        )
 
 
 def is_there(url: str) -> bool:
@@ -74,7 +78,7 @@ def check_lake(lake: Lake) -> Iterator[Finding]:
         yield ok(LAKE, f"{lake.place} can be written and read")
     else:
         yield wrong(
-            LAKE, f"{lake.place} gives back other bytes than were written", "check the disk or the store before the next run"
+            LAKE, f"{lake.place} returns other bytes than were written", "check the disk or the store before the next run"
         )
 
 
@@ -101,12 +105,12 @@ def check_sync(run: StageContext) -> Iterator[Finding]:
     if not keys:
         yield skipped(SYNC, "the lake has no snapshot of replies yet")
     elif not is_there(run.ledger_url):
-        yield wrong(SYNC, f"the lake has {len(keys)} snapshots, and there is no ledger", _REFILL)
+        yield wrong(SYNC, f"the lake has {len(keys)} snapshots, but there is no ledger", _REFILL)
     else:
         yield _compared(run, keys[-1])
 
 
-_REFILL = "was it deleted, or put back from a copy? salon plan FILE refills it from the lake, and so does the next run that asks"
+_REFILL = "was it deleted, or restored from a copy? salon plan FILE refills it from the lake, and so does the next run"
 
 
 def _compared(run: StageContext, snapshot_id: str) -> Finding:
@@ -157,4 +161,4 @@ def check_disk(*places: Path) -> Iterator[Finding]:
         if n_free >= LEAST_FREE_BYTES:
             yield ok(DISK, found)
         else:
-            yield wrong(DISK, found, f"free some: {LEAST_FREE_BYTES / 1e9:.0f} GB is the least for a night")
+            yield wrong(DISK, found, f"free some space: a night needs at least {LEAST_FREE_BYTES / 1e9:.0f} GB")

@@ -24,7 +24,7 @@ def check_workers(client: SyncPrefectClient, deployed: Sequence[Mapping[str, Any
     """A worker that the server has heard of lately, and that takes our deployments' runs, on each work pool that they use."""
     pools = sorted({str(one["work_pool_name"]) for one in deployed if one["work_pool_name"]})
     if not pools:
-        yield skipped(WORKER, "nothing is deployed that needs one")
+        yield skipped(WORKER, "no deployment needs one")
     for pool in pools:
         try:
             said = client.request("GET", "/work_pools/{name}", path_params={"name": pool}).json()
@@ -32,7 +32,7 @@ def check_workers(client: SyncPrefectClient, deployed: Sequence[Mapping[str, Any
                 "POST", "/work_pools/{work_pool_name}/workers/filter", path_params={"work_pool_name": pool}, json={}
             ).json()
         except HTTPStatusError as error:
-            yield wrong(WORKER, f"work pool {pool}: {error.response.status_code}", "salon deploy FILE makes the pool")
+            yield wrong(WORKER, f"work pool {pool}: {error.response.status_code}", "salon deploy FILE creates the pool")
             continue
         alive = [str(one["last_heartbeat_time"]) for one in workers if one["status"] == "ONLINE"]
         closed = [*_closed(client, pool, said, deployed)]
@@ -49,7 +49,7 @@ def check_workers(client: SyncPrefectClient, deployed: Sequence[Mapping[str, Any
             yield ok(WORKER, f"{len(alive)} alive on work pool {pool}, last heard of {last:%H:%M:%S} UTC")
         else:
             known = f"; the last of {len(workers)} is gone" if workers else ""
-            yield wrong(WORKER, f"none is alive on work pool {pool}{known}", f"salon worker --pool {pool}")
+            yield wrong(WORKER, f"no worker is alive on work pool {pool}{known}", f"salon worker --pool {pool}")
 
 
 def _closed(
@@ -87,8 +87,8 @@ def _unpolled(
             break
         time.sleep(0.5)
     for queue in unheard:
-        last = f"the last one did at {_moment(queue['last_polled'])}" if queue["last_polled"] else "none ever did"
-        advice = f"salon worker --pool {pool} takes the runs of all queues; one begun with --work-queue those of that queue alone"
+        last = f"the last one did so at {_moment(queue['last_polled'])}" if queue["last_polled"] else "none ever did"
+        advice = f"salon worker --pool {pool} takes the runs of all queues; one started with --work-queue only its own"
         yield wrong(WORKER, f"no worker takes the runs of queue {queue['name']} of work pool {pool}: {last}", advice)
 
 
@@ -111,9 +111,9 @@ def _late(client: SyncPrefectClient, pool: str, deployed: Iterable[Mapping[str, 
         late = client.request("POST", "/flow_runs/filter", json=asked).json()
         if late:
             first = _moment(late[0]["expected_start_time"])
-            advice = f"start one that does (salon worker --pool {pool}), or see which runs hold the pool's places: "
+            advice = f"start one (salon worker --pool {pool}), or see which runs occupy the pool: "
             advice += "prefect flow-run ls --state Running"
-            yield wrong(WORKER, f"{one['name']}: no worker has begun {len(late)} that are Late, the first due {first}", advice)
+            yield wrong(WORKER, f"{one['name']}: no worker has started {len(late)} Late runs, the first due {first}", advice)
 
 
 def _moment(text: str) -> str:
@@ -140,22 +140,22 @@ def check_files(
     if n_well:
         yield ok(DEPLOYMENT, f"{n_well} have their benchmark file here")
     else:
-        yield skipped(DEPLOYMENT, "none of a process pool has its file here")
+        yield skipped(DEPLOYMENT, "no deployment of a process pool has its file here")
 
 
 def _of_file(one: Mapping[str, Any], path: Path) -> Finding | None:
     name = full_name(one)
     delete = f"prefect deployment delete '{name}'"
     if not path.is_file():
-        advice = f"{delete}, if its benchmark has ended; if its runs are on another machine, ask there"
-        return wrong(DEPLOYMENT, f"{name} runs {path}, which is not here", advice)
+        advice = f"{delete}, if its benchmark is no longer used; if its runs execute on another machine, check there"
+        return wrong(DEPLOYMENT, f"{name} runs {path}, which does not exist here", advice)
     try:
         named = load_benchmark(path).name
     except SalonError as error:
         return wrong(DEPLOYMENT, shortened(f"{name} will fail: {error}"), "")
     if named != benchmark_of(one):
         return wrong(
-            DEPLOYMENT, f"{name} runs {path}, whose benchmark is named {named!r} now", f"{delete}, or salon deploy {path}"
+            DEPLOYMENT, f"{name} runs {path}, whose benchmark is now named {named!r}", f"{delete}, or salon deploy {path}"
         )
     return None
 
@@ -164,10 +164,8 @@ def _of_another(one: Mapping[str, Any], path: Path, benchmark: Benchmark | None,
     """Where a deployment of the benchmark's name runs another file than the one that is asked about."""
     if benchmark is None or file is None or benchmark_of(one) != benchmark.name or path.samefile(file):
         return None
-    said = f"{full_name(one)} runs {path}: no run of {file.resolve()} comes from it"
-    return wrong(
-        DEPLOYMENT, said, f"give one of the two another name; or salon deploy {file} --take-over ends the other's nights"
-    )
+    said = f"{full_name(one)} runs {path}: it does not run {file.resolve()}"
+    return wrong(DEPLOYMENT, said, f"rename one of the two; or end the other's nights with salon deploy {file} --take-over")
 
 
 def _is_on_a_machine(client: SyncPrefectClient, pool: str | None) -> bool:

@@ -86,7 +86,7 @@ def check_runner(run: StageContext, runner: Runner | None = None) -> None:
     address = run.benchmark.workers.address
     if address and run.ledger_url.startswith("sqlite") and not _is_here(address):
         raise InputError(
-            f'workers.address = "{address}" is another machine, and the ledger is a SQLite file, which several machines cannot '
+            f'workers.address = "{address}" is another machine, but the ledger is a SQLite file, which several machines cannot '
             'share safely; set ledger = "postgresql+psycopg://user@host/database"'
         )
 

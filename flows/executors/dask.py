@@ -74,8 +74,8 @@ class DaskPool:
 
     def _gone(self) -> GivenUpError:
         return GivenUpError(
-            f"the Dask scheduler at {self._address or 'this machine'} went away; what was bought is stored. "
-            "Start it and its workers, which end with it; then run the same command again"
+            f"the Dask scheduler at {self._address or 'this machine'} is gone; replies already paid for are "
+            "stored. Its workers end with it: start all of them again, then run the same command again to continue"
         )
 
 
@@ -123,8 +123,8 @@ def _check_code(client: Any, address: str) -> None:
         ) from error
     if found != {code_version()}:
         raise InputError(
-            f'workers.address = "{address}": its scheduler or a worker runs other code of Salon than this command; bring all to '
-            "one version and start them again"
+            f'workers.address = "{address}": its scheduler or a worker runs a different version of '
+            "Salon's code than this command; bring all to one version and restart them"
         )
 
 

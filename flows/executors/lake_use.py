@@ -29,4 +29,4 @@ def lake_in_use(run: StageContext) -> Iterator[None]:
 
 
 def _say_who_clears(other: "Process") -> None:
-    current().say(f"process {other.pid} is clearing the lake (salon gc); this command waits until it has ended")
+    current().say(f"process {other.pid} is clearing the lake (salon gc); waiting until it has ended")

@@ -125,10 +125,10 @@ class _Shipments:
             try:
                 return self._result(name, function, context, shard)
             except WorkerLostError:
-                log.warning("a worker died: its shard of %r is submitted again (%d of %d)", name, n_lost, LOST_MOST)
+                log.warning("a worker died: resubmitting its shard of %r (%d of %d)", name, n_lost, LOST_MOST)
         raise GivenUpError(
-            f"a shard of {name!r} lost its worker {LOST_MOST} times; where it lacks memory, lower workers.n or "
-            "limits.shard_size. What was bought is stored, and the same command goes on from here"
+            f"a shard of {name!r} lost its worker {LOST_MOST} times; if memory is short, lower workers.n or "
+            "limits.shard_size. Replies already paid for are stored; run the same command again to continue"
         )
 
     def _result(self, name: str, function: WorkerCall, context: StageContext, shard: Any) -> Any:
@@ -149,7 +149,7 @@ class _Shipments:
 
     def _check_not_over(self, name: str) -> None:
         if self._is_over:
-            raise StoppedError(f"{name!r} was told to stop; the same command goes on from here")
+            raise StoppedError(f"{name!r} was stopped; run the same command again to continue")
 
 
 def _result(waiting: deque[Submitted[Any]]) -> Any:

@@ -26,7 +26,7 @@ STAY_S = 10.0
 """How long connections, ramp and limits of a shard that asked are kept for the next one of this process."""
 POLL_S = 0.5
 """How often a shard that asks looks whether its flow lives."""
-_GONE = "the flow of this shard was stopped or is gone; replies under way are stored, and the same command goes on from here"
+_GONE = "the flow of this shard was stopped or is gone; replies in flight are stored; run the same command again to continue"
 
 _busy = threading.Lock()  # held while a shard is worked on: a worker process has one at a time
 _leaving = threading.Event()
@@ -62,8 +62,8 @@ class WorkerCall:
             fetch_keys(self.secret_names, self.api_url)
             if self.code not in (None, code_version()):
                 raise InputError(
-                    "a worker of the Dask cluster runs other code of Salon than the flow; bring both to one version, "
-                    "start the workers again, then run the same command"
+                    "a worker of the Dask cluster runs a different version of Salon's code than the flow; bring both to one "
+                    "version, restart the workers, then run the same command again"
                 )
             with redaction.redacted_errors(), following(self.lease):
                 return self._function()(context, shard)

@@ -48,8 +48,8 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     frozen = anchor_sets(run.lake.root, run.benchmark.name)
     if frozen and not is_anew:
         raise InputError(
-            f"{run.benchmark.name} has anchors already ({frozen[-1].anchor_set[:12]}, frozen {frozen[-1].frozen_at[:10]}); "
-            "anchors frozen anew begin a baseline of their own, 30 nights long: add --anew where that is wanted"
+            f"{run.benchmark.name} already has anchors ({frozen[-1].anchor_set[:12]}, frozen {frozen[-1].frozen_at[:10]}); "
+            "newly frozen anchors start a new baseline of 30 nights: add --anew if you want that"
         )
     publication = current(run.lake.root, run.benchmark.name)
     ids = publication.provenance()["identities"]
@@ -61,7 +61,7 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
         chosen += choose(_candidates(run, ids, rubric_ids), n)
     if not chosen:
         raise InputError(
-            f"publication {publication.publication_id[:12]} has no sample that every judge scored; nothing to freeze"
+            f"publication {publication.publication_id[:12]} has no sample that every judge scored, so there is nothing to freeze"
         )
     judged = StoredDataset(run.lake, ids["dataset_id"])
     rows = _rows(judged, chosen)
@@ -90,7 +90,7 @@ def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
         try:
             found.append(AnchorSet(**json.loads(content_of(path))))
         except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is not a note of frozen anchors ({error}); restore it") from error
+            raise CorruptLakeError(f"{path} is not a valid record of frozen anchors ({error}); restore it") from error
     return sorted(found, key=lambda one: one.frozen_at)
 
 

@@ -85,13 +85,13 @@ def made_until(checkpoints: Sequence[Checkpoint], day: date) -> list[Checkpoint]
     dateless = [one for one in checkpoints if one.made_on is None]
     advice = "list the dates in a table with the columns model, checkpoint and date under [nightly] checkpoints"
     if dateless:
-        raise InputError(f"which checkpoints there were on {day} is not known: no date for {_names(dateless)}; {advice}")
+        raise InputError(f"the checkpoints of {day} are unknown: no date for {_names(dateless)}; {advice}")
     found = [one for one in checkpoints if one.made_on is not None and one.made_on <= day]
     if checkpoints and not found:
         first = min(checkpoints, key=lambda one: one.made_on or date.max)
         raise InputError(
             f"no checkpoint was made on {day} or before: the first, {first.name}, is of {first.made_on}. A folder's date is that "
-            f"of its last file; where they were copied later, {advice}"
+            f"of its last file; if files were copied later, {advice}"
         )
     return found
 
@@ -102,20 +102,20 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
     Raises InputError for a name that is not there, where the date of one is not known, and where none is chosen.
     """
     if not checkpoints:
-        raise InputError("the table under [nightly] checkpoints lists no checkpoint that a source holds; add its rows")
+        raise InputError("the table under [nightly] checkpoints lists no checkpoint that is in a source; add its rows")
     if names is not None:
         if not names:
-            raise InputError(f"no checkpoint is named; there are: {_names(checkpoints)}")
+            raise InputError(f"no checkpoint is named; available: {_names(checkpoints)}")
         unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
         if unknown:
-            raise InputError(f"there is no checkpoint {', '.join(unknown)}; there are: {_names(checkpoints)}")
+            raise InputError(f"checkpoint {', '.join(unknown)} does not exist; available: {_names(checkpoints)}")
         return [one for one in checkpoints if one.checkpoint in names or one.name in names]
     if since is None:
         return list(checkpoints)
     dateless = [one for one in checkpoints if one.made_on is None]
     if dateless:
         raise InputError(
-            f"--since needs a date for each checkpoint, and there is none for {_names(dateless)}; name a table with the columns "
+            f"--since needs a date for each checkpoint, and has none for {_names(dateless)}; name a table with the columns "
             "model, checkpoint and date under [nightly] checkpoints, or use --checkpoints"
         )
     found = [one for one in checkpoints if one.made_on is not None and one.made_on >= since]
@@ -180,13 +180,13 @@ def _listed(path: Path) -> Mapping[tuple[str, str], date | None]:
     """The table of checkpoints."""
     reader = READERS.get(path.suffix)
     if reader is None:
-        raise InputError(f"nightly.checkpoints = {path.name!r}: a table of checkpoints is one of {', '.join(READERS)}")
+        raise InputError(f"nightly.checkpoints = {path.name!r}: a table of checkpoints must be one of {', '.join(READERS)}")
     try:
         frame = reader(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"nightly.checkpoints: {path} cannot be read as a table: {error}") from error
     if not {"model", "checkpoint"} <= set(frame.columns):
-        raise InputError(f"{path} has the columns {', '.join(frame.columns)}; needed: model, checkpoint, and date where known")
+        raise InputError(f"{path} has the columns {', '.join(frame.columns)}; required: model, checkpoint, and date where known")
     days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
     pairs = frame.select(pl.col("model", "checkpoint").cast(pl.String)).iter_rows()
     return {(model, checkpoint): _day(day, path) for (model, checkpoint), day in zip(pairs, days, strict=True)}

@@ -59,9 +59,9 @@ def until_finished(
             away = who_is_away(error)
             why = away or str(error)
             if not isinstance(error, SalonError) and not away:
-                _log.warning("try %d ended in a fault of Salon's own", n_tries, exc_info=error)
+                _log.warning("try %d ended with an internal error of Salon", n_tries, exc_info=error)
         wait_s = min(max(grown_s, min(pause_s, LONGEST_PAUSE_S)), left_s)
-        say(f"try {n_tries} is not the last: {why}; started again in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")
+        say(f"try {n_tries} failed: {why}; next try in {wait_s:.0f} s, until {gives_up_at:%H:%M %Z}")
         STOP.wait(wait_s)
         check_not_stopped()
         grown_s = min(2 * grown_s, LONGEST_WAIT_S)
@@ -72,8 +72,8 @@ def check_in_time(gives_up_at: datetime | None) -> None:
     if gives_up_at is None or datetime.now(UTC) > gives_up_at:
         until = "it has no [nightly] finish_by" if gives_up_at is None else f"finish_by, {gives_up_at:%H:%M %Z}, is over"
         raise StoreError(
-            f"the night's process died or was stopped, and it is not started again by itself: {until}. See what ended it "
-            "(memory, the machine), then start it by hand; what was bought is stored"
+            f"the night's process died or was stopped, and does not restart by itself: {until}. Find out what "
+            "ended it (memory, the machine), then start it by hand; replies already paid for are stored"
         )
 
 

@@ -96,7 +96,9 @@ def _read(path: Path) -> NightNote:
         said = json.loads(content_of(path))
         return NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptLakeError(f"{path} is not the note of a night ({error}); delete it and run that night again") from error
+        raise CorruptLakeError(
+            f"{path} is not a valid record of a night ({error}); delete it and run that night again"
+        ) from error
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

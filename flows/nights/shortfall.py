@@ -56,7 +56,9 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
         if why is None:
             return None if current is None else _still_blocked(home, found, current, day, exit_1)
         shown = (
-            "nothing is current yet" if current is None else f"{current['publication_id'][:12]} of {current['run_date']} stays so"
+            "nothing is current yet"
+            if current is None
+            else f"{current['publication_id'][:12]} of {current['run_date']} stays current"
         )
         return Shortfall(f"{published} and did not become current: {why}; {shown}", _advice(found, day), is_current=False)
     blocked = _blocked(found, exit_1)
@@ -124,5 +126,5 @@ def commonest(reasons: Counter[str]) -> str:
 def _advice(found: Publication, day: str) -> str:
     cells = means_for_prompts_like_these(load_cells(found))
     lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(_NO_REPLY)).list.any())
-    again = f"salon nightly FILE --run-date {day} asks again what has no reply; " if not lacks.is_empty() else ""
-    return f"{again}salon table --publication {found.publication_id[:12]} says what each cell lacks"
+    again = f"salon nightly FILE --run-date {day} asks again for missing replies; " if not lacks.is_empty() else ""
+    return f"{again}salon table --publication {found.publication_id[:12]} shows what each cell lacks"

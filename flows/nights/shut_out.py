@@ -21,7 +21,7 @@ def why_shut_out(run: StageContext, now: datetime) -> str | None:
         return None
     id_ = current["publication_id"][:12]
     return (
-        f"the current publication, {id_}, is of {current['run_date']}, a day that has not come: until then no night and no run "
-        "becomes current. Was a machine's clock ahead, or --run-date mistyped? Mend that, then take it back: "
+        f"the current publication, {id_}, is of {current['run_date']}, a date in the future: until then no night or run can "
+        "become current. Was a machine's clock ahead, or --run-date mistyped? Fix that, then withdraw it: "
         f'salon withdraw FILE {id_} --because "…"'
     )

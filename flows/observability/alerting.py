@@ -98,10 +98,10 @@ def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
             JUDGE_DRIFT,
             alarms.filter(~is_model),
             _DRIFTED,
-            "{n} series are beyond their limits, and the judge may have part in it",
+            "{n} series are beyond their limits, possibly because of the judge",
         ),
         *_listed(
-            SCORE_DRIFT, alarms.filter(is_model), _DRIFTED, "{n} series are beyond their limits, and the judge is not to blame"
+            SCORE_DRIFT, alarms.filter(is_model), _DRIFTED, "{n} series are beyond their limits, and not because of the judge"
         ),
     ]
 
@@ -137,7 +137,7 @@ def missed(dates: list[date]) -> list[Alert]:
     if not dates:
         return []
     text = [day.isoformat() for day in dates]
-    says = f"{len(dates)} nights were due and have no publication: {', '.join(text[-N_LISTED:])}"
+    says = f"{len(dates)} nights were due but have no publication: {', '.join(text[-N_LISTED:])}"
     return [Alert(NIGHT_MISSED, {"says": says, "n_all": len(dates), "dates": text[-N_LISTED:]})]
 
 
@@ -146,7 +146,7 @@ def judge_changed(changes: Sequence[ModelChange]) -> list[Alert]:
     if not changes:
         return []
     each = [f"judge {one.judge_model} answered as {one.before} on the night before, and as {one.now} now" for one in changes]
-    says = f"{'; '.join(each)}. Checkpoints that the one judged are not compared with those of the other"
+    says = f"{'; '.join(each)}. Checkpoints judged by one are not compared with those judged by the other"
     return [Alert(JUDGE_CHANGED, {"says": says, "n_all": len(changes), "rows": [asdict(one) for one in changes]})]
 
 

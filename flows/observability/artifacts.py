@@ -123,9 +123,9 @@ def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool
         tell(*inputs, **named)
     except Exception as error:  # noqa: BLE001 - nothing that is only shown ends a run
         if is_prefect_away(error) or _is_of_prefect(error):
-            current().say(f"the Prefect server does not answer as it should ({error}): the run goes on, unseen there")
+            current().say(f"the Prefect server does not answer correctly ({error}): the run continues, but is not shown there")
         else:
-            current().say(f"the run goes on, and what Prefect shows of it is not whole: {fault(error)}")
+            current().say(f"the run continues, but Prefect shows only part of it: {fault(error)}")
         return False
     return True
 
@@ -198,7 +198,7 @@ def _summary(run: StageContext, summary: "RunSummary") -> str:
         f"# {escape_markdown(run.benchmark.name)}, {run.run_date}",
         "",
         f"- samples: {summary.dataset.n_samples}, of them usable {summary.dataset.n_ok}"
-        + (f", earlier ones again {n_again} (the earlier one's judgement counts for both)" if n_again else ""),
+        + (f", duplicates {n_again} (the first one's judgement counts for both)" if n_again else ""),
         f"- requests: {summary.n_requests}, cached {summary.asked.n_cached}, sent {summary.asked.n_asked}",
         f"- cells: {summary.n_cells}, of them blocked {summary.n_blocked}",
         f"- publication: `{published.publication_id}` ({summary.outcome}; {current})",

@@ -81,7 +81,7 @@ def emit_blocked(run: "StageContext", error: Exception) -> list[str]:
 
 def emit_budget_reached(run: "StageContext", *, limit_usd: float, spent_usd: float, n_not_asked: int) -> list[str]:
     """Send that the run stopped asking because the next question could have cost more than is left of its budget."""
-    says = f"the budget of {limit_usd:.2f} USD is reached: {spent_usd:.2f} USD spent, {n_not_asked} questions not asked"
+    says = f"the budget of {limit_usd:.2f} USD is reached: {spent_usd:.2f} USD spent, {n_not_asked} requests not sent"
     payload = {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked}
     return send(run.benchmark.name, run.run_date, [Alert(alerting.BUDGET_REACHED, payload)])
 

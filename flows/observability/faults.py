@@ -19,8 +19,8 @@ def fault(error: BaseException) -> str:
     about = f"salon {version('salon')}, Python {sys.version.split()[0]}, {sys.platform}\n"
     where = _written(about + redacted(f"arguments: {sys.argv[1:]}\n\n{details}"))
     return (
-        f"this is a fault of Salon's own ({said}); the details are in {where}. What was bought is stored, and the same command "
-        "goes on from there. Please report it with that file, as CONTRIBUTING.md says"
+        f"internal error in Salon ({said}); the details are in {where}. Replies already paid for are stored; run the "
+        "same command again to continue. Please report it with that file, as CONTRIBUTING.md says"
     )
 
 

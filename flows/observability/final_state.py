@@ -41,14 +41,16 @@ def _tell(flow_run_id: UUID, failure: State | None, well: State) -> None:
                 complain(f"the Prefect server was not told how the run ended ({type(error).__name__}: {error})")
                 return
             if not said:
-                complain(f"the Prefect server does not take the end of this run ({error}); it is told again for {PATIENCE_S:g} s")
+                complain(
+                    f"the Prefect server does not accept this run's final state ({error}); trying again for {PATIENCE_S:g} s"
+                )
             said = str(error)
         else:
             if is_news or said:
                 _end(failure)
             return
         if time.monotonic() > until_s:
-            complain(f"the Prefect server was not told how the run ended ({said}): there it seems to go on")
+            complain(f"the Prefect server was not told how the run ended ({said}): it still shows it as running")
             _end(failure)
         time.sleep(POLL_S)
 

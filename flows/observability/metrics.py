@@ -29,7 +29,7 @@ def metered(benchmark: str, run_date: str, reporter: Reporter) -> Iterator[None]
         yield
         return
     if find_spec("opentelemetry.sdk") is None or find_spec("opentelemetry.exporter") is None:
-        reporter.say("OTEL_EXPORTER_OTLP_ENDPOINT is set, and the extra `otel` is not installed: no metrics (docs/alerts.md)")
+        reporter.say("OTEL_EXPORTER_OTLP_ENDPOINT is set, but the extra `otel` is not installed: no metrics (docs/alerts.md)")
         yield
         return
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter

@@ -143,7 +143,7 @@ class Reporter:
     def say_who_is_waited_for(self, other: Process) -> None:
         """Another process does the same; this one begins when that one ends."""
         where = "this machine" if other.host == this_process().host else "another machine"
-        self.say(f"process {other.pid} on {where} is doing the same; this run waits until it has ended")
+        self.say(f"process {other.pid} on {where} is doing the same; waiting until it has ended")
 
     def tell(self, stage: str) -> None:
         """Tell who listens how much of a stage is done, 0 to 1."""
@@ -184,8 +184,8 @@ def say_stopping() -> None:
     n = n_in_flight()  # of this process: what other processes wait for is not known here
     at_most = f", {n} at most," if n else ""
     current().say(
-        f"stopping: replies in flight{at_most} are waited for and stored, and nothing more is asked. Ctrl-C once more "
-        "drops them: they are billed, and asked again by the next run"
+        f"stopping: replies in flight{at_most} are still awaited and stored; nothing more is sent. Press Ctrl-C again to "
+        "drop them: they are billed, and the next run asks them again"
     )
 
 

@@ -38,21 +38,21 @@ def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date
         return
     off = timedelta(seconds=off_s)
     there = dated(datetime.now(UTC) - off)
-    said = f"the clock of this machine is {how_far(off_s)} that of the ledger's server, which counts"
+    said = f"this machine's clock is {how_far(off_s)} the clock of the ledger's server, which decides"
     if run.run_date == there or (may_be_earlier and run.run_date < there):
         run.reporter.say(f"{said}; set it by a time server (NTP)")
         return
     if there < run.run_date == dated(datetime.now(UTC)) and off_s <= MAX_WAITED_S:
         run.reporter.say(
-            f"{said}: {run.run_date} begins there within that time, and is waited for; set the clock by a time server (NTP)"
+            f"{said}: {run.run_date} begins there within that time; waiting for it. Set the clock by a time server (NTP)"
         )
         while dated(datetime.now(UTC) - off) < run.run_date:
             STOP.wait(1.0)
             check_not_stopped()
         return
     raise InputError(
-        f"{said}: there the date is {there}, not {run.run_date}. Nothing was asked; set the clock by a time server (NTP), or "
-        f"name the date: --run-date {there}"
+        f"{said}: there the date is {there}, not {run.run_date}. Nothing was sent; set the clock by a time server (NTP), or "
+        f"give the date: --run-date {there}"
     )
 
 

@@ -80,7 +80,7 @@ def open_run(
     for rubric in rubrics.values():
         problems = lint(rubric)
         if problems:
-            raise RubricError(f"rubric {rubric.id} cannot be asked by:\n  - " + "\n  - ".join(problems))
+            raise RubricError(f"rubric {rubric.id} cannot be used with:\n  - " + "\n  - ".join(problems))
     _check_programs(benchmark, rubrics)
     _check_dimensions(file, benchmark, rubrics)
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
@@ -96,16 +96,16 @@ def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None
     for rubric in rubrics.values():
         if rubric.program and rubric.program not in recorded:
             raise InputError(
-                f"rubric {rubric.id} takes the numbers of {rubric.program}, which is no recorded judge of this file; add "
+                f"rubric {rubric.id} takes the numbers of {rubric.program}, which is not a recorded judge of this file; add "
                 f'[[judges]] with model = "{rubric.program}" and recorded = true'
             )
         if not rubric.program and programs >= {judge.id for judge in benchmark.judges}:
-            raise InputError(f"rubric {rubric.id} has no judge: those of the file are programs that measure; add [[judges]]")
+            raise InputError(f"rubric {rubric.id} has no judge: all judges of the file are programs that measure; add [[judges]]")
         asked = [judge.id for judge in benchmark.judges if not judge.recorded]
         if asked and not (rubric.program or rubric.messages or rubric.requests):
             raise InputError(
-                f"rubric {rubric.id} has no [[messages]], and {asked[0]} cannot be asked by it; write them in its rubric.toml, "
-                "or take replies in that were recorded elsewhere: recorded = true under [[judges]]"
+                f"rubric {rubric.id} has no [[messages]], and {asked[0]} cannot be asked with it; add them to its rubric.toml, "
+                "or import replies recorded elsewhere: recorded = true under [[judges]]"
             )
 
 
@@ -135,8 +135,8 @@ def ledger_url(benchmark: Benchmark, lake: Lake) -> str:
     """The ledger's address. Raises InputError where a lake on a bucket has none named: a cache is no place for it."""
     if benchmark.ledger is None and lake.bucket:
         raise InputError(
-            f'lake = "{lake.place}": a lake on an object store needs a ledger elsewhere, where replies are kept as they are paid '
-            'for. Add ledger = "postgresql+psycopg://user@host/database", or for one machine ledger = "sqlite:////folder/ledger.db"'
+            f'lake = "{lake.place}": a lake on an object store needs a ledger elsewhere, which stores replies as they arrive. '
+            'Add ledger = "postgresql+psycopg://user@host/database", or for a single machine ledger = "sqlite:////folder/ledger.db"'
         )
     return benchmark.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
 

@@ -73,7 +73,7 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
             first = mine["named"].drop_nulls().sort()[0]
             spare = "; stem is a picture's name without its suffix" if source.reader == "imagefolder" else ""
             notes.append(
-                f"source {quote(name)}: {n_named:,} of {mine['n_samples'].sum():,} prompts end like the name of a picture, as "
+                f"source {quote(name)}: {n_named:,} of {mine['n_samples'].sum():,} prompts look like picture file names, such as "
                 f'{quote(first, 60)}; name the column that holds the prompt in columns = {{ prompt = "…" }}{spare}'
             )
     return notes
@@ -119,4 +119,4 @@ def _of_items(made: pl.DataFrame, n_several: int) -> list[str]:
     said = [f"{quote(row['prompt'], 60)} of {row['model']}/{row['checkpoint']}" for row in first[:2].iter_rows(named=True)]
     count = "" if n_items == 1 else f" ({n_items:,}{' and more' if n_several > _N_LOOKED_AT else ''} items have several)"
     told = f"item {quote(name, 60)} has {first.height} prompts, such as {' and '.join(said)}{count}"
-    return [f"{told}; pictures of differing prompts are not compared with one another"]
+    return [f"{told}; pictures with different prompts are not compared with each other"]

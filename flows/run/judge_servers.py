@@ -42,8 +42,8 @@ def serving(run: StageContext, judges: Iterable[Judge], on_wait: OnWait) -> Iter
                 if ended:
                     STOP.clear()  # it was set for this alone
                     raise ProviderDownError(
-                        f"the server of judge {ended[0].name} ended by itself (code {ended[0].process.returncode}); replies are "
-                        f"stored, and the same command goes on from there. {local.ending(ended[0].name)}"
+                        f"the server of judge {ended[0].name} exited unexpectedly (code {ended[0].process.returncode}); replies "
+                        f"are stored; run the same command again to continue. {local.ending(ended[0].name)}"
                     )
 
 
@@ -95,8 +95,8 @@ def _check_port(judge: Judge, host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise InputError(
-                f"judge {judge.id}: {judge.base_url} is taken ({error.strerror}): another server would be asked in place of it. "
-                "End that, or name another port in base_url"
+                f"judge {judge.id}: {judge.base_url} is taken ({error.strerror}): requests would go to another server. "
+                "Stop that one, or use another port in base_url"
             ) from error
 
 
@@ -107,7 +107,7 @@ def _check_declared(run: StageContext, judge: Judge) -> None:
         return  # words of the user's own
     measured = local_identity.of(run.benchmark, judge, run.lake.root)
     if said != measured:
-        raise InputError(f'judge {judge.id}: deployment = "{said}", and here is served "{measured}"; correct one of them')
+        raise InputError(f'judge {judge.id}: deployment = "{said}", but this machine serves "{measured}"; correct one of them')
 
 
 @contextmanager

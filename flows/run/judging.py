@@ -110,10 +110,10 @@ def _take_back(run: RunContext, ledger: Ledger) -> bool:
     with unstored.told():
         n_taken_in = unstored.take_in(ledger, is_from_all=True)
     if n_taken_in:
-        run.reporter.say(f"{n_taken_in:,} replies that were paid for before, and found no place in the ledger, are stored now")
+        run.reporter.say(f"{n_taken_in:,} replies paid for earlier, which the ledger could not store then, are stored now")
     n_restored = restore(run.lake, ledger)
     if n_restored:
-        run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake holds; they were taken back into it")
+        run.reporter.say(f"the ledger lacked {n_restored:,} replies that the lake has; they were restored to it")
     return n_restored + n_taken_in > 0
 
 
@@ -154,7 +154,9 @@ def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> 
     )
     outcome = run.executor.once(ask_by_batch, run.stage, asked)
     if outcome.n_in_flight:
-        reporter.say(f"{outcome.n_in_flight:,} requests are with the Batch API of {model}; the same command collects them")
+        reporter.say(
+            f"{outcome.n_in_flight:,} requests are with the Batch API of {model}; run the same command again to collect them"
+        )
     check_not_stopped()
     return outcome
 
@@ -246,5 +248,5 @@ def _who_is_complete(run: RunContext, planned: Plan) -> str:
     which = "its [[judges]]" if len(rest) == 1 else "their [[judges]]"
     return (
         f" Complete, with every reply stored: {counts}. To publish without {' and '.join(rest)}, take {which} out of the "
-        "benchmark file and run it again: nothing is asked or paid twice."
+        "benchmark file and run it again: nothing is asked or paid for twice."
     )

@@ -60,9 +60,9 @@ def mixed_cells(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -
 
 def _mixed(rubric_id: str, judge: str, names: set[str]) -> str:
     return (
-        f"its replies under {rubric_id} by judge {judge} are of {len(names)} models ({', '.join(sorted(names))}), and such "
-        "a cell is not published. Where they are one judge, list their names: accept_models = […]; else ask all anew, of a dated "
-        'snapshot as the judge\'s model or with a deployment = "…"'
+        f"its replies under {rubric_id} by judge {judge} come from {len(names)} models ({', '.join(sorted(names))}), and "
+        "such a cell is not published. If they are the same judge, list their names: accept_models = […]; otherwise ask "
+        'everything again, with a dated snapshot as the judge\'s model or with a deployment = "…"'
     )
 
 
@@ -88,7 +88,7 @@ def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str
     for name, n in others.items():
         places = _places(run, first[name][:N_NAMED])
         yield (
-            f"judge {judge.id}: {n:,} of its stored replies are by {name}, and others of the same checkpoints are not "
+            f"judge {judge.id}: {n:,} of its stored replies are by {name}, but others of the same checkpoints are not "
             f"({places}). Nothing was sent: even with the rest paid for, the check judgements.judge_model.is_one_model_in_a_cell "
             f"would block publication. If all are the same judge, list their names: accept_models = {to_list}; otherwise ask "
             'everything again by giving the judge a deployment = "…"'

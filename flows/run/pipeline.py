@@ -147,28 +147,28 @@ def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
 def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None:
     if not asked.is_spent:
         return
-    max_usd, then = run.benchmark.limits.max_usd, "cells without enough replies are blocked; run again with more"
+    max_usd, then = run.benchmark.limits.max_usd, "cells without enough replies are blocked; run again with a higher max_usd"
     spent_usd = 0.0
     if asked.is_out_of_reach and run.ids.budget_id:
         with opened(run.ledger_url) as ledger:
             spent_usd = leased_usd(ledger, run.ids.budget_id)
     if spent_usd:
         run.reporter.say(
-            f"max_usd = {max_usd:g} of this night is reached: earlier starts took {format_usd(spent_usd)} of it, one request may "
-            f"cost up to ${asked.refused_usd:.4g}, and {asked.n_left:,} have no reply. Nothing was sent, and {then}"
+            f"max_usd = {max_usd:g} of this night is reached: earlier starts spent {format_usd(spent_usd)} of it, one request "
+            f"may cost up to ${asked.refused_usd:.4g}, and {asked.n_left:,} have no reply. Nothing was sent, and {then}"
         )
     elif asked.is_out_of_reach:
         with opened(run.ledger_url) as ledger:
             left = [row.forecast for row in forecasts(RunContext.of(run.stage), planned, ledger) if row.forecast.n_to_ask]
         all_usd = format_usd(total_usd(one.worst_usd for one in left))
         run.reporter.say(
-            f"max_usd = {max_usd:g} covers no request: one may cost up to ${asked.refused_usd:.4g}, all {asked.n_left:,} without "
-            f"a reply up to {all_usd}. Nothing was sent, and {then}"
+            f"max_usd = {max_usd:g} does not cover a single request: one may cost up to ${asked.refused_usd:.4g}, "
+            f"all {asked.n_left:,} without a reply up to {all_usd}. Nothing was sent, and {then}"
         )
     else:
         run.reporter.say(
             f"max_usd = {max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, and {then} to "
-            "go on from here"
+            "continue"
         )
 
 

@@ -110,7 +110,7 @@ class Preview:
     @property
     def notes(self) -> list[str]:
         """What the reader should know of the sources, and of what asks otherwise than before."""
-        anew = "what is asked otherwise is bought anew, and the numbers will not compare with the publication that is current"
+        anew = "changed requests are paid for again, and the numbers will not be comparable with the current publication"
         return [*self.dataset.notes, *self.found.notes, *(f"{one}: {anew}" for one in self.changed)]
 
     @property
@@ -196,7 +196,9 @@ def _check_baseline(file: Path, run: StageContext) -> None:
     names = sorted(made.to_series().drop_nulls().unique())
     if baseline not in names:
         shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")
-        raise refused(file, ("nightly", "baseline"), f"no sample is of {baseline!r}; write model/checkpoint; there are: {shown}")
+        raise refused(
+            file, ("nightly", "baseline"), f"{baseline!r} has no samples; write it as model/checkpoint; available: {shown}"
+        )
 
 
 def _unusable(run: StageContext) -> list[Unusable]:

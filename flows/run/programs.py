@@ -111,7 +111,7 @@ class LocalServer:
         while not is_ready():
             waited_s = time.monotonic() - began_s
             if not program.is_alive():
-                raise StoreError(f"{name} did not start: it ended with code {process.returncode}; {self.ending(name)}")
+                raise StoreError(f"{name} did not start: it exited with code {process.returncode}; {self.ending(name)}")
             if waited_s > limit_s:
                 raise StoreError(f"{name} did not start: it was not ready after {waited_s:.0f} s; {self.ending(name)}")
             on_wait(waited_s)

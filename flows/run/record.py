@@ -84,5 +84,5 @@ def recorded_where_it_ends(
                 record(run, started_at, dataset, asked, STOPPED, is_backfill=is_backfill, is_at_least=is_at_least)
             forget_asking(run)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
-            run.reporter.say(f"what this run bought has no row in `runs`: {error}")
+            run.reporter.say(f"the cost of this run could not be recorded in `runs`: {error}")
         raise

@@ -97,7 +97,7 @@ def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
                 is_waited_for = any(_is_never_asked(run, part, ledger) for part in lacking)
             due += lacking
             if is_waited_for:
-                run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}, until all of it was asked")
+                run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}, until everything was asked")
                 break
             watched.look(asked)
     return asked_parts(run, due)

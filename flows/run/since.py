@@ -54,8 +54,9 @@ def differs_from_night(run: StageContext, publication_id: str) -> str | None:
     if not changed:
         return None
     return (
-        f"{', '.join(changed)}: the file asks otherwise than the night of {run.run_date}, which stands as it is; the next night "
-        f'asks so. To have this one asked so, take it back first: salon withdraw FILE {publication_id[:12]} --because "…"'
+        f"{', '.join(changed)}: the file now asks something other than the night of {run.run_date} did. That night stays as "
+        "published; the next one uses the new file. To redo this one, withdraw it first: "
+        f'salon withdraw FILE {publication_id[:12]} --because "…"'
     )
 
 
@@ -77,7 +78,7 @@ def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_ne
     """Of a publication's `cells`. `is_all`: it was to have every checkpoint there is, not such as were chosen."""
     changed = asked_otherwise(was.provenance, provenance(run)) if is_new else []
     if changed:
-        run.reporter.say(f"{', '.join(changed)}: the numbers do not compare with those of the publication that was current")
+        run.reporter.say(f"{', '.join(changed)}: the numbers are not comparable with those of the previously current publication")
     gone = sorted(set(was.checkpoints) - checkpoints_in(cells), key=lambda one: (one[0], natural_key(one[1]), one[1]))
     if gone and is_all:
         run.reporter.say(_gone(gone))
@@ -87,6 +88,6 @@ def _gone(gone: list[Checkpoint]) -> str:
     named = ", ".join("/".join(one) for one in gone[:_N_NAMED])
     more = f" and {len(gone) - _N_NAMED:,} more" if len(gone) > _N_NAMED else ""
     return (
-        f"{named}{more}: in the publication that was current, and without samples in this one; ranks and differences are of the "
-        "other checkpoints alone, and corrected for fewer comparisons"
+        f"{named}{more}: in the previously current publication, but without samples in this one; ranks and differences "
+        "cover only the other checkpoints, and are corrected for fewer comparisons"
     )

@@ -66,7 +66,7 @@ def named_server() -> str:
     url = server_url()
     if url is None:
         raise InputError(
-            "PREFECT_API_URL is not set, so no Prefect server is named. Start one with `make serve`, or name yours: "
+            "PREFECT_API_URL is not set, so the Prefect server is unknown. Start one with `make serve`, or name yours: "
             "export PREFECT_API_URL=http://HOST:4200/api"
         )
     return url
@@ -80,7 +80,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     """
     benchmark = load_benchmark(file)
     if not asked.pool.strip():
-        raise InputError("--pool is empty; name the work pool that the runs go to, as --pool salon-process")
+        raise InputError("--pool is empty; name the work pool for the runs, such as --pool salon-process")
     api_url = without_password(named_server())
     plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
     for entry in plan["deployments"]:  # before anything is set up
@@ -130,7 +130,7 @@ def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: DeployOptions) -
     """What this benchmark's runs need of the pool's job template, where it has the variable."""
     known = pool.base_job_template.get("variables", {}).get("properties", {})
     if asked.image and "image" not in known:
-        raise InputError(f"the work pool {pool.name!r} ({pool.type}) runs no images; leave --image out")
+        raise InputError(f"the work pool {pool.name!r} ({pool.type}) does not use images; omit --image")
     wanted = {"image": asked.image, "grace_s": grace_s(benchmark)}
     return {variable: value for variable, value in wanted.items() if value is not None and variable in known}
 
@@ -179,8 +179,8 @@ def _of_other_files(client: SyncPrefectClient, entries: Sequence[Mapping[str, An
 
 def _is_of_another(benchmark: Benchmark, name: str, file: str) -> InputError:
     return InputError(
-        f"the deployment {name} runs another file, {file}, and a name has one deployment: that file's nights would end. Give "
-        f"this benchmark another name than {benchmark.name!r}; or, where this file stands in the place of that one: --take-over"
+        f"the deployment {name} runs another file, {file}, and a name has only one deployment: that file's nights would end. "
+        f"Give this benchmark another name than {benchmark.name!r}; or, if this file replaces that one, add --take-over"
     )
 
 

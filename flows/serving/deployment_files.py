@@ -37,7 +37,7 @@ def new_pool(name: str, pools: Mapping[str, Any], kinds: Mapping[str, Any]) -> W
     """A pool of infra/prefect.yaml; `kinds` are the job templates of the server's kinds of workers. Raises InputError."""
     if name not in pools:
         raise InputError(
-            f"there is no work pool {name!r} on the server, and infra/prefect.yaml has none of that name; choose one of "
+            f"work pool {name!r} exists neither on the server nor in infra/prefect.yaml; choose one of "
             f"{', '.join(pools)}, or create yours: prefect work-pool create {name} --type process"
         )
     settings = pools[name]
@@ -84,8 +84,8 @@ def notification_block(client: SyncPrefectClient, notify: str) -> str:
         return str(client.read_block_document_by_name(name, kind, include_secrets=False).id)
     except (ObjectNotFound, HTTPStatusError) as error:
         raise InputError(
-            f"there is no notification block {notify!r} on the server; `prefect block ls` lists them, docs/alerts.md makes one. "
-            "Name it as <type>/<name>, such as slack-webhook/salon-alerts"
+            f"notification block {notify!r} does not exist on the server; `prefect block ls` lists them, docs/alerts.md shows "
+            "how to create one. Name it as <type>/<name>, such as slack-webhook/salon-alerts"
         ) from error
 
 

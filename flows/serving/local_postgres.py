@@ -32,7 +32,7 @@ def missing(folder: Path) -> str | None:
     if os.geteuid() == 0 and owner is None:
         return "PostgreSQL does not run as root, and there is no user postgres or nobody to run it as"
     if owner is not None and not _may_enter(owner, folder):
-        return f"PostgreSQL does not run as root, and the user {owner.pw_name} may not enter {folder}"
+        return f"PostgreSQL does not run as root, and the user {owner.pw_name} has no access to {folder}"
     return None
 
 

@@ -87,13 +87,13 @@ def _is_other(file: Path, folder: Path, said: Mapping[str, Any], digest: str) ->
     if code == code_version()[:12]:
         return (
             f"{file} is not what {folder.name[:12]} was published from: its digest is {digest[:12]}, the publication's {theirs}; "
-            "name the file as it was then"
+            "give the file as it was then"
         )
     return (
         f"{folder.name[:12]} was published by another version of the code ({code}; this one is {code_version()[:12]}), under the "
-        f"digest {theirs} of its benchmark file; this one gives {file} {digest[:12]}. Settings changed names and defaults since, "
-        "so that is so also where nobody changed the file: its numbers cannot be made again with this version. Verify with the "
-        "version that published it; or publish it again with this one (salon run), and verify that"
+        f"digest {theirs} of its benchmark file; this one gives {file} {digest[:12]}. Names and defaults of settings "
+        "changed since, so digests differ even if nobody changed the file: this version cannot rebuild its numbers. Verify with "
+        "the version that published it; or publish it again with this one (salon run), and verify that"
     )
 
 
@@ -101,7 +101,7 @@ def _settings(folder: Path, said: Mapping[str, Any]) -> Benchmark:
     """The benchmark file as provenance.json holds it; where the sources stood is not in it and not needed."""
     settings = said.get(SETTINGS)
     if not isinstance(settings, dict):
-        raise InputError(f"{folder} does not hold the settings of its benchmark file; name the file with --file")
+        raise InputError(f"{folder} does not contain the settings of its benchmark file; name the file with --file")
     sources = [{**source, "path": "."} for source in settings.get("sources", [])]
     return Benchmark.model_validate({**settings, "sources": sources})
 
@@ -152,7 +152,7 @@ def export_bundle(folder: Path, lake: Lake, out: Path, rubrics: Sequence[Path], 
     if opened.differences:
         one = opened.differences[0]
         raise InputError(
-            f"{folder.name[:12]} cannot be derived from what is here: {one.column} is {one.published} in its {PROVENANCE}, and "
-            f"{one.derived} is found; name the folder of its rubrics as they were with --rubrics"
+            f"{folder.name[:12]} cannot be derived from the data here: {one.column} is {one.published} in its {PROVENANCE}, and "
+            f"{one.derived} is found; give the folder with its rubrics as they were, with --rubrics"
         )
     return write_bundle(folder, lake, opened.run.ids, opened.run.rubrics, out, with_pictures=with_pictures)

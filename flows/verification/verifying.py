@@ -122,7 +122,7 @@ def verify(
         verdict.add("manifest", found, f"{n_files} files against their checksums, and the pointer")
     said = read_provenance(folder)
     if said is None:
-        _differ_at_start(verdict, Difference(PROVENANCE, "", "", "no provenance that can be read", "what it was made from"))
+        _differ_at_start(verdict, Difference(PROVENANCE, "", "", "no readable provenance", "what it was made from"))
         return verdict
     with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
         try:
@@ -138,16 +138,16 @@ def verify(
             return verdict
         _differ_at_start(verdict, *published.differences)
         verdict.advice += [
-            f"rubric {name} in {at} is not as it was published with (its text, scale or rules changed since), and what else "
-            "differs may follow from that: put it back as it was, or name such a folder with --rubrics DIR"
+            f"rubric {name} in {at} differs from the published one (its text, scale or rules changed since), which may "
+            "cause the other differences: restore it, or give a folder with the old version: --rubrics DIR"
             for name, at in published.other_rubrics.items()
             if bundle is None
         ]
         verdict.made_by = published.run.ids.code_version
         if bundle is None and published.run.ids.code_version != code_version():
             verdict.notes.append(
-                f"made by code version {published.run.ids.code_version[:12]}, verified by {code_version()[:12]}: a "
-                "difference may come from the code; to be sure, verify with the version that published"
+                f"made by code version {published.run.ids.code_version[:12]}, verified by {code_version()[:12]}: "
+                "differences may come from the code; to be sure, verify with the version that published it"
             )
         _verify_stages(verdict, published, lake, reporter)
     return verdict
@@ -155,7 +155,7 @@ def verify(
 
 def _differ_at_start(verdict: Verdict, *found: Difference) -> None:
     if found:
-        verdict.add("provenance", found, "settings, rubrics and identities, of which the publication's id is made")
+        verdict.add("provenance", found, "settings, rubrics and identities, from which the publication's id is derived")
 
 
 def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: Reporter) -> None:
@@ -206,7 +206,7 @@ def _verify_plan(verdict: Verdict, run: StageContext, ids: RunIds, lake: Lake) -
     for table in (JUDGEMENTS, REQUESTS):
         found += compare_parts(table, run.lake, ids.plan_id, alone, planned.plan_id)
     tally = Tally(Layer.REQUEST, run.lake.n_rows(REQUESTS, ids.plan_id), "requests")
-    verdict.add("plan", found, f"{planned.n_requests:,} questions written again from samples and rubrics", tally)
+    verdict.add("plan", found, f"{planned.n_requests:,} requests rebuilt from samples and rubrics", tally)
 
 
 def _verify_tables(verdict: Verdict, again: Path, lake: Lake, own: Lake) -> None:
@@ -223,7 +223,7 @@ def _verify_tables(verdict: Verdict, again: Path, lake: Lake, own: Lake) -> None
     verdict.notes += [*folder.notes, *trees.notes]
     tally = tally_of_tables(verdict.folder, verdict.left_out)
     found = [*folder.differences, *pointers, *trees.differences]
-    verdict.add("tables", found, f"{sum(1 for _ in again.iterdir())} files made again, values and bytes compared", tally)
+    verdict.add("tables", found, f"{sum(1 for _ in again.iterdir())} files rebuilt, values and bytes compared", tally)
 
 
 @contextmanager
@@ -240,9 +240,9 @@ def _tried(verdict: Verdict, place: str) -> Iterator[None]:
     try:
         yield
     except (SalonError, *_BROKEN) as error:
-        verdict.differ(place, [Difference(place, "", "", "as published", f"cannot be made again: {_one_line(error)}")])
+        verdict.differ(place, [Difference(place, "", "", "as published", f"cannot be rebuilt: {_one_line(error)}")])
         if place not in dict(verdict.steps):
-            verdict.steps.append((place, "stopped, it cannot be made again"))
+            verdict.steps.append((place, "stopped, it cannot be rebuilt"))
 
 
 def _one_line(error: BaseException) -> str:

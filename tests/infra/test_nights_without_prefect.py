@@ -58,7 +58,7 @@ def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -
     (cron,) = re.findall(r"^\S+ \S+ \* \* \*  salon  (.+)$", (INFRA / "cron" / "salon").read_text(), re.MULTILINE)
     again = _run(_on(installed, cron), shell=True)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", ""), "cron mails what is printed"
-    assert "nothing was asked" in said.read_text()
+    assert "nothing was sent" in said.read_text()
     said.write_text("what the night that is at it has said")
     held = _run(_on(installed, f"flock {lock} sh -c {shlex.quote(_on(installed, cron))}"), shell=True)
     assert (held.returncode, held.stdout) == (0, ""), "another start is at it"

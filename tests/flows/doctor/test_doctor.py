@@ -219,5 +219,5 @@ def test_what_answers_there_is_no_prefect_server(salon: Salon, judge_url: str) -
     with temporary_settings({PREFECT_API_URL: judge_url}):
         said = salon("doctor")
     assert said.code == 3
-    assert "does not answer as one" in findings(said.out)["Prefect server"]
+    assert "does not answer as a Prefect server" in findings(said.out)["Prefect server"]
     assert findings(said.out)["disk"].startswith("ok: ")

@@ -45,4 +45,4 @@ def test_the_last_night(
             said = salon("doctor", file)
     assert said.code == code, said.out
     assert findings(said.out)["last night"] == found.format(*days, due=f"{due:%H:%M %Z}")
-    assert ("salon nightly FILE begins it" in said.out) is (code == 3)
+    assert ("salon nightly FILE starts or continues it" in said.out) is (code == 3)

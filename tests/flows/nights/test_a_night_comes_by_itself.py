@@ -44,7 +44,7 @@ def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
         code, found = _doctor(server, salon, file)
         assert (code, found["Prefect server"][:4], found["clock"][:4]) == (3, "ok: ", "ok: ")
         assert found["worker"] == "wrong: none is alive on work pool salon-process"
-        assert found["scheduler"] == "wrong: nights-nightly has an active schedule and no run in the future: no night will come"
+        assert found["scheduler"] == "wrong: nights-nightly has an active schedule but no scheduled run: no night will start"
         _kill_the_server_while_a_run_is_pending(server)
         due = due_soon(file)
         _deploy(server, salon, file)
@@ -67,7 +67,7 @@ def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
             said = salon("doctor", file)
         assert said.code == 3
         assert "queue nightly of work pool salon-process is paused" in said.out
-        assert f"nights-nightly comes at '{due.minute} {due.hour} * * *' UTC, and [nightly] of the file says" in said.out
+        assert f"nights-nightly runs at '{due.minute} {due.hour} * * *' UTC, but [nightly] of the file says" in said.out
         server.stop()
         code, found = _doctor(server, salon, file)
         assert (code, "does not answer" in found["Prefect server"]) == (3, True)

@@ -78,14 +78,14 @@ def test_a_night_that_fell_short_is_no_good_news(
     said = f"the night of {DUE} is published {says.format(night)}"
     assert (check.code, doctor.code, table.code) == (1, 3, 0)
     assert said in check.err
-    assert f"salon table --publication {night} says what each cell lacks" in check.err
+    assert f"salon table --publication {night} shows what each cell lacks" in check.err
     assert (f"salon nightly FILE --run-date {DUE} asks again" in check.err) is (DOWN in plays)
     assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
     is_current = "and current" in says
     assert (said in " ".join(table.out.split())) is not is_current
     if DOWN in plays:
         assert "cells lack replies, and the current one shows more" in check.err
-        assert f"{good} of {BEFORE} stays so" in check.err
+        assert f"{good} of {BEFORE} stays current" in check.err
         by_name = salon("table", "--lake", world.folder / "lake", "--publication", good)
         assert "did not become" not in by_name.out, "it was asked for by its name"
 
@@ -127,5 +127,5 @@ def test_a_first_night_that_failed_is_no_night_that_never_was(
         _nights(world, provider, is_after_a_good_one=False, plays=[GOOD], then=NO_KEY)
     check, doctor, _ = _asked(salon, world.folder / "b.toml")
     assert (check.code, doctor.code) == (1, 3)
-    said = f"none is yet: 1 run asked and ended without a publication, the last for the night of {DUE}"
+    said = f"none is yet: 1 run sent requests and ended without a publication, the last for the night of {DUE}"
     assert findings(doctor.out)["last night"].endswith(said)

@@ -79,7 +79,7 @@ def test_a_night_that_failed_is_started_again_and_finishes(
     said = salon("nightly", file)
     assert said.code == 0, said.err
     told = " ".join(said.err.split())
-    assert f"started again in 5 s, until {in_time} UTC" in told
+    assert f"next try in 5 s, until {in_time} UTC" in told
     assert ("1 of 24 requests have no final reply" if outage == "one reply" else "does not accept the request") in told
     assert [note.is_whole for note in notes(world.folder / "lake", "nights").values()] == [True]
     assert provider.n > N_SAMPLES
@@ -96,7 +96,7 @@ def test_the_pause_that_a_provider_asks_for_is_waited_out_before_the_next_try() 
 
     in_time = datetime.now(UTC) + timedelta(hours=1)
     assert finishing.until_finished(attempt, lambda _: None, in_time, told.append, lambda _: None) == "done"
-    assert "started again in 7 s" in told[0]
+    assert "next try in 7 s" in told[0]
     assert tries[1] - tries[0] >= 7
 
 
@@ -110,7 +110,7 @@ def test_after_finish_by_there_is_one_try(
     assert said.code == 3
     assert "started again" not in said.err
     n = provider.n
-    with pytest.raises(StoreError, match=r"is not started again by itself: finish_by, \d\d:\d\d UTC, is over"):
+    with pytest.raises(StoreError, match=r"does not restart by itself: finish_by, \d\d:\d\d UTC, is over"):
         nightly(file, after_crash=True)
     assert provider.n == n
 
@@ -134,7 +134,7 @@ def test_a_late_night_is_about_the_checkpoints_of_its_date(salon: Callable[..., 
     fresh = salon("nightly", file, "--run-date", "2026-03-07")
     assert fresh.code == 0
     assert f"{MODEL}/step-2;" in fresh.out
-    assert "2 nights were due and have no publication: 2026-03-05, 2026-03-06" in fresh.out
+    assert "2 nights were due but have no publication: 2026-03-05, 2026-03-06" in fresh.out
     assert "no fresh" not in fresh.out
 
 

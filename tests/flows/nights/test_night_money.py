@@ -42,8 +42,8 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
     again = started(before, MAX_USD)
     assert provider.n == n_first, "the night's money is spent"
     told = " ".join(again.err.split())
-    assert "of this night is reached: earlier starts took $0.0" in told
-    assert f"2 runs of the night of {before} came to an end, together: {n_first:,} requests sent, $0.0" in told
+    assert "of this night is reached: earlier starts spent $0.0" in told
+    assert f"2 runs of the night of {before} ended, together: {n_first:,} requests sent, $0.0" in told
 
     n_nights = 2
     started(tonight, MAX_USD)

@@ -40,7 +40,7 @@ def test_a_night_asks_what_its_preview_says(
     assert salon("nightly", file, "--run-date", earlier).code == 0
     assert provider.n == N_SAMPLES
     again = salon("nightly", file, "--dry-run", "--run-date", earlier)
-    assert again.out.splitlines()[-1] == "it is published whole: nothing would be asked"
+    assert again.out.splitlines()[-1] == "it is published completely: nothing would be sent"
 
     assert salon("anchors", "freeze", file, "--n", "10").code == 0
     tonight = salon("nightly", file, "--dry-run")
@@ -61,7 +61,7 @@ def test_a_preview_counts_with_the_money_that_is_left_and_with_what_was_publishe
     world.make(0)
     assert salon("nightly", file).code == 1
     spent = " ".join(salon("nightly", file, "--dry-run").out.split())
-    assert "its earlier starts took $0.0" in spent
+    assert "its earlier starts spent $0.0" in spent
     assert "limits.max_usd = 0.0" in spent
     assert "expected: it pays for about" in spent, "less is left than the rest costs"
     more = " ".join(salon("nightly", file, "--dry-run", "--max-usd", "5").out.split())
@@ -77,4 +77,4 @@ def test_a_preview_counts_with_the_money_that_is_left_and_with_what_was_publishe
 def test_a_preview_forgets_nothing(tmp_path: Path, salon: Callable[..., Said], provider: Provider) -> None:
     World(tmp_path).make(0)
     said = salon("nightly", write_benchmark(tmp_path, provider.url), "--dry-run", "--retry", "rejected")
-    assert (said.code, said.err) == (2, "salon: --dry-run forgets nothing: leave out --retry, or --dry-run\n")
+    assert (said.code, said.err) == (2, "salon: --dry-run cannot be combined with --retry: omit one of them\n")

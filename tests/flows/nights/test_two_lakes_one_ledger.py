@@ -69,9 +69,9 @@ def test_each_has_the_night_s_money_and_one_lake_at_two_paths_has_it_once(
     moved = _team(tmp_path / "moved", provider, 1)
     n_before = provider.n
     again = " ".join(salon("nightly", moved, "--run-date", TONIGHT, "--max-usd", MAX_USD).err.split())
-    assert (provider.n, "earlier starts took $0.0" in again) == (n_before, True)
+    assert (provider.n, "earlier starts spent $0.0" in again) == (n_before, True)
     shown = salon("nightly", moved, "--run-date", TONIGHT, "--max-usd", MAX_USD, "--dry-run")
-    assert "its earlier starts took $0.0" in " ".join((shown.out + shown.err).split())
+    assert "its earlier starts spent $0.0" in " ".join((shown.out + shown.err).split())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_neither_waits_for_the_other(
     name, *options = command
     with _under_way(first, what):
         said = salon(name, second, *options)
-    assert (said.code, "waits until" in said.err) == (0, False), said.err
+    assert (said.code, "waiting until" in said.err) == (0, False), said.err
 
 
 def test_a_night_under_way_is_known_by_its_lake(tmp_path: Path, salon: Salon, provider: Provider) -> None:

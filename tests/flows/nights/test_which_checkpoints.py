@@ -22,8 +22,8 @@ OLD, NEW, BARE = Checkpoint("m", "9", date(2026, 1, 5)), Checkpoint("m", "10", d
         (["10"], None, [NEW, BARE]),
         (["m/10"], None, [NEW]),
         (["n/10", "9"], None, [OLD, BARE]),
-        (["11"], None, "no checkpoint 11; there are: m/9, m/10, n/10"),
-        (["m"], None, "no checkpoint m"),
+        (["11"], None, "checkpoint 11 does not exist; available: m/9, m/10, n/10"),
+        (["m"], None, "checkpoint m does not exist"),
         (None, date(2026, 2, 1), "none for n/10"),
     ],
     ids=["all", "of every model", "of one", "several", "not there", "a model is none", "a date is missing"],
@@ -45,7 +45,7 @@ def test_since_includes_its_day() -> None:
     ("there", "names", "since", "said"),
     [
         ([NEW, OLD], None, date(2026, 2, 2), "made on 2026-02-02 or later; the newest, m/10, is of 2026-02-01"),
-        ([OLD], [], None, "no checkpoint is named; there are: m/9"),
+        ([OLD], [], None, "no checkpoint is named; available: m/9"),
         ([], None, None, r"the table under \[nightly\] checkpoints lists no checkpoint"),
     ],
     ids=["all are older", "no name", "none is listed"],
@@ -122,8 +122,8 @@ def test_names_in_a_table_are_texts_also_where_they_look_like_numbers(tmp_path: 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("ready.txt", "", "is one of .csv, .jsonl, .parquet"),
-        ("ready.csv", "name,when\na,b\n", "needed: model, checkpoint"),
+        ("ready.txt", "", "must be one of .csv, .jsonl, .parquet"),
+        ("ready.csv", "name,when\na,b\n", "required: model, checkpoint"),
         ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_server_that_fails_is_spoken_of_and_ends_nothing(
             assert shows() == "went on"
         finally:
             database.execute("ALTER TABLE artifact_gone RENAME TO artifact")
-    assert caplog.text.count("the Prefect server does not answer as it should") == 2
+    assert caplog.text.count("the Prefect server does not answer correctly") == 2
 
 
 @pytest.mark.parametrize(

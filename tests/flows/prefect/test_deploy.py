@@ -194,7 +194,7 @@ def test_automations_that_notify_are_set_up_when_asked_for(tmp_path: Path, clien
     ("written_as", "asked", "says"),
     [
         ({}, DeployOptions("salon-proces"), "choose one of salon-process, salon-docker, salon-kubernetes"),
-        ({}, DeployOptions("salon-process", image="salon:2"), "runs no images"),
+        ({}, DeployOptions("salon-process", image="salon:2"), "does not use images"),
         ({}, DeployOptions("salon-process", notify="slack-webhook/nobody"), "docs/alerts.md"),
         ({}, DeployOptions("salon-process", notify="no-slash"), "<type>/<name>"),
         ({"schedule": "every night"}, DeployOptions("salon-process"), "Write a cron line"),

@@ -50,16 +50,16 @@ def test_a_renamed_benchmark_leaves_no_deployment_behind(salon: Salon, tmp_path:
     assert salon("deploy", file, "--pool", "salon-docker").code == 0
     named(file, "orsay")
     for kind in ("nightly", "backfill"):
-        told_so = f"deployment      {kind}/louvre-{kind} runs {file}, whose benchmark is named 'orsay' now"
+        told_so = f"deployment      {kind}/louvre-{kind} runs {file}, whose benchmark is now named 'orsay'"
         assert told_so not in salon("doctor", file).out, "a container has paths of its own"
     assert salon("deploy", named(file, "louvre")).code == 0
     named(file, "orsay")
     said = salon("doctor", file)
     assert said.code == 3
-    assert f"wrong   deployment      nightly/louvre-nightly runs {file}, whose benchmark is named 'orsay' now" in said.out
+    assert f"wrong   deployment      nightly/louvre-nightly runs {file}, whose benchmark is now named 'orsay'" in said.out
     assert f"prefect deployment delete 'nightly/louvre-nightly', or salon deploy {file}" in said.out
     said = salon("deploy", file)
-    assert "removed     nightly/louvre-nightly: it ran the same file, which has another name now" in said.out
+    assert "removed     nightly/louvre-nightly: it ran the same file under an earlier name" in said.out
     assert "removed     backfill/louvre-backfill" in said.out
     assert names_of(client, file) == {"orsay-nightly", "orsay-backfill"}
     assert "ok      deployment      2 have their benchmark file here" in salon("doctor", file).out
@@ -83,18 +83,18 @@ def test_another_file_of_the_same_name_takes_nothing_over_in_silence(
     assert salon("deploy", first).code == 0
     refused = salon("deploy", second)
     assert refused.code == 2
-    assert f"cluny-nightly runs another file, {first}, and a name has one deployment" in " ".join(refused.err.split())
+    assert f"cluny-nightly runs another file, {first}, and a name has only one deployment" in " ".join(refused.err.split())
     assert "--take-over" in refused.err
     assert names_of(client, second) == set()
     assert salon("deploy", first).code == 0, "one's own is brought up to date"
     said = salon("doctor", second)
     assert said.code == 3
-    assert f"wrong   deployment      nightly/cluny-nightly runs {first}: no run of {second} comes from it" in said.out
+    assert f"wrong   deployment      nightly/cluny-nightly runs {first}: it does not run {second}" in said.out
     assert "ok      deployment      2 have their benchmark file here" in salon("doctor", first).out
     taken = salon("deploy", second, "--take-over")
     assert (taken.code, names_of(client, first)) == (0, set())
-    assert f"taken over  nightly/cluny-nightly: it ran {first}, whose nights end with this" in taken.out
-    assert f"nightly/cluny-nightly runs {second}: no run of {first} comes from it" in salon("doctor", first).out
+    assert f"taken over  nightly/cluny-nightly: it ran {first}, whose nights now end" in taken.out
+    assert f"nightly/cluny-nightly runs {second}: it does not run {first}" in salon("doctor", first).out
     assert "taken over" not in salon("deploy", second, "--take-over").out
 
 
@@ -104,8 +104,8 @@ def test_a_file_that_is_gone_is_told(salon: Salon, tmp_path: Path) -> None:
     file.unlink()
     said = salon("doctor")
     assert said.code == 3
-    assert f"wrong   deployment      nightly/rodin-nightly runs {file}, which is not here" in said.out
-    assert "prefect deployment delete 'nightly/rodin-nightly', if its benchmark has ended" in said.out
+    assert f"wrong   deployment      nightly/rodin-nightly runs {file}, which does not exist here" in said.out
+    assert "prefect deployment delete 'nightly/rodin-nightly', if its benchmark is no longer used" in said.out
 
 
 def test_a_queue_that_no_worker_asks_and_what_is_late(
@@ -128,7 +128,7 @@ def test_a_queue_that_no_worker_asks_and_what_is_late(
     assert said.code == 3
     assert "wrong   worker          no worker takes the runs of queue nightly of work pool unheard: none ever did" in said.out
     assert "queue backfill" not in said.out
-    begun = f"marmottan-nightly: no worker has begun 1 that are Late, the first due {due:%Y-%m-%d %H:%M} UTC"
+    begun = f"marmottan-nightly: no worker has started 1 Late runs, the first due {due:%Y-%m-%d %H:%M} UTC"
     assert f"wrong   worker          {begun}" in said.out
     assert "salon worker --pool unheard" in said.out
     client.delete_flow_run(run.id)

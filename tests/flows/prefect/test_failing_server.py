@@ -71,7 +71,7 @@ def test_a_paid_run_is_published(
 @pytest.mark.parametrize(
     ("options", "source", "code", "sentence"),
     [
-        (("--max-usd", "0.002"), "", 1, "max_usd = 0.002 covers no request"),
+        (("--max-usd", "0.002"), "", 1, "max_usd = 0.002 does not cover a single request"),
         ((), 'where = { tag = "none" }', 2, "source 'source-0' is empty"),
     ],
     ids=["its budget is reached", "nothing to judge"],
@@ -114,8 +114,8 @@ def test_a_night_waits_for_a_server_that_is_away_when_it_begins(
     coming.join()
     assert said.code == 0, said.err
     told = " ".join(said.err.split())
-    assert "try 1 is not the last: the Prefect server does not answer (" in told, double.n_failed
-    assert f"started again in 5 s, until {until:%H:%M} UTC" in told
+    assert "try 1 failed: the Prefect server does not answer (" in told, double.n_failed
+    assert f"next try in 5 s, until {until:%H:%M} UTC" in told
     assert "fault of Salon's own" not in told
     assert "24 sent" in said.out
 
@@ -127,7 +127,7 @@ def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: p
         return "went on"
 
     assert shows() == "went on"
-    assert caplog.text.count("this is a fault of Salon's own (AttributeError") == 2
+    assert caplog.text.count("internal error in Salon (AttributeError") == 2
     assert "the Prefect server does not answer" not in caplog.text
     caplog.clear()
     double.fails = re.compile("/api/artifacts")
@@ -216,13 +216,13 @@ def test_the_end_of_a_deployed_run_is_told_again(
         with subprocess.Popen(command, env=os.environ | own, stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr or ():
                 said += line
-                if "it is told again" in line:
+                if "trying again for" in line:
                     double.fails = None
         found = client.read_flow_run(run_id).state
     assert process.returncode == code, said
     assert double.n_failed.total() > 1, "neither was taken"
     assert found is not None
     assert found.type.value == state
-    assert "it is told again" in said
+    assert "trying again for" in said
     if code == 0:
         assert runs_of(tmp_path / "lake")["outcome"].to_list() == ["published"]

@@ -75,7 +75,7 @@ def test_what_a_flow_gives_is_what_its_function_gave(file: Path, provider: Provi
     again = nightly(file)
     assert isinstance(again, NightSummary)
     assert again.run is None
-    assert _state(file).message == f"the night of {DUE} was published already ({found.publication_id[:12]}); nothing was asked"
+    assert _state(file).message == f"the night of {DUE} was already published ({found.publication_id[:12]}); nothing was sent"
 
 
 def test_what_published_nothing_has_no_state_of_its_own() -> None:

@@ -85,8 +85,8 @@ def test_a_worker_is_killed_and_then_the_scheduler(world: World, salon: Callable
         world.until_asked(flow, N // 2)
         cluster.scheduler.kill()
         assert flow.wait(TOLD_WITHIN_S) == 3, world.said
-        assert f"the Dask scheduler at {cluster.address} went away; what was bought is stored." in world.said
-        assert "Start it and its workers, which end with it; then run the same command again" in world.said
+        assert f"the Dask scheduler at {cluster.address} is gone; replies already paid for are stored." in world.said
+        assert "Its workers end with it: start all of them again, then run the same command again to continue" in world.said
         ended = [worker.wait(LIMIT_S) for worker in cluster.workers[1:]]
         assert ended == [0] * N_WORKERS, "they store what is under way, and end"
     assert N // 4 <= runner_world.count(world.ledger, "replies") < N
@@ -154,7 +154,7 @@ def test_what_all_of_a_terminal_get_loses_no_reply(world: World, runner: Runner,
     assert N // 4 <= runner_world.count(world.ledger, "replies") == world.asked("n_answers_billed") < N
     assert "Traceback" not in said, said[-6000:]
     assert ("stopping: replies in flight" in said) == (sent != "HUP")
-    assert ("interrupted; run the same command again to go on" in said) == (sent == "INT")
+    assert ("interrupted; run the same command again to continue" in said) == (sent == "INT")
 
 
 @pytest.mark.skipif(not os.environ.get("SALON_TORTURE"), reason="half a minute: in `make torture`")

@@ -75,7 +75,9 @@ def test_who_changes_a_prompt_is_told_that_numbers_do_not_compare(
     """Once: then the publication of before is the one with the new text."""
     prompt = tmp_path / "mine" / "composed" / "counting.txt"
     prompt.write_bytes(prompt.read_bytes().replace(b"Assess", b"assess", 1))
-    told = "rubric composed (same version; its text or rules changed): the numbers do not compare with those of the publication"
+    told = (
+        "rubric composed (same version; its text or rules changed): the numbers are not comparable with those of the previously"
+    )
     for date, is_told in (("2026-01-03", True), ("2026-01-04", False)):
         assert run(["run", str(tmp_path / "b.toml"), "--run-date", date, "--checkpoints", "step-1000"]) in (0, 1)
         assert (told in " ".join(capsys.readouterr().err.split())) == is_told
@@ -125,5 +127,5 @@ def test_checkpoints_that_vanished_are_told_and_those_that_were_not_chosen_are_n
     shutil.rmtree(painter / there[1])
     shutil.rmtree(painter / there[2])
     said = told(4)
-    assert f"demo-painter/{there[1]}, demo-painter/{there[2]}: in the publication that was current, and without samples" in said
+    assert f"demo-painter/{there[1]}, demo-painter/{there[2]}: in the previously current publication, but without samples" in said
     assert "was current" not in told(5)

@@ -76,19 +76,19 @@ def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_th
     shutil.rmtree(tmp_path / "mine" / "shade" / "golden")  # lint would say it
     planned = salon("plan", "b.toml")
     assert planned.code == 0, planned.err
-    assert "rubric shade (same version; its text or rules changed): what is asked otherwise is bought anew" in " ".join(
+    assert "rubric shade (same version; its text or rules changed): changed requests are paid for again" in " ".join(
         planned.out.split()
     )
     said = salon("verify", publication, "--file", "b.toml")
     assert said.code == 1
     summary, _, listed = said.out.partition("\n\n")
     told = " ".join(summary.split())
-    assert f"because rubric shade in {tmp_path / 'mine' / 'shade'} is not as it was published with" in told
-    assert "put it back as it was" in told
+    assert f"because rubric shade in {tmp_path / 'mine' / 'shade'} differs from the published one" in told
+    assert "restore it, or give a folder with the old version" in told
     assert listed.splitlines()[-1].startswith("not verified: ")
 
 
 def test_a_bundle_that_is_not_there_is_no_publications_id(salon: Callable[..., Said]) -> None:
     said = salon("verify", "nope.zip")
     assert said.code == 2
-    assert "there is no file nope.zip; name a bundle" in said.err
+    assert "nope.zip does not exist; name a bundle" in said.err

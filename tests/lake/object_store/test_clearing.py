@@ -92,7 +92,7 @@ def test_what_goes_and_what_stays(
     assert (code, "salon gc FILE --yes" in said) == (2, True)
     with opened(f"sqlite:///{file.parent / 'paid.db'}") as ledger, in_use(ledger, own_id):
         code, _, said = salon("gc", file, "--older-than", "0", "--yes")
-        assert (code, "uses the lake" in said, objects.names()) == (3, True, before)
+        assert (code, "is using the lake" in said, objects.names()) == (3, True, before)
     keys = set(open_lake(url).scan(REPLIES, name_digest("old snapshot_id")).collect()["request_key"])
     assert salon("gc", file, "--older-than", "0", "--yes")[0] == 0
     assert {one.publication_id for one in publications(open_lake(url).root)} == {ids[name] for name in DAYS if name != "old"}

@@ -16,9 +16,7 @@ from tests.support.night_world import MODEL, World, write_benchmark
 from tests.support.servers.provider import Provider
 
 FIRST, HARDER_FROM = 3, 5  # checkpoints of these numbers have the same prompts
-TOLD = (
-    "The judge moved too: from the night of demo-painter/step-4 (2026-03-04) to that of demo-painter/step-5 (2026-03-05) the same"
-)
+TOLD = "The judge moved too: between the nights of demo-painter/step-4 (2026-03-04) and demo-painter/step-5 (2026-03-05) the same"
 
 
 @pytest.fixture
@@ -63,7 +61,9 @@ def test_a_drop_that_is_the_judges_is_told_as_one(nights: list[Said], salon: Cal
 
     gated = salon("gate", third, "--alpha", "0.05")
     assert (gated.code, TOLD in gated.out, gated.out.startswith("Regression: worse in 1 of 1")) == (1, True, True), gated
-    assert "Less that, demo-painter/step-5 differs by " in salon("gate", third, "--format", "markdown").out.replace("\\", "")
+    assert "Subtracting that, demo-painter/step-5 differs by " in salon("gate", third, "--format", "markdown").out.replace(
+        "\\", ""
+    )
     (told,) = json.loads(salon("gate", third, "--format", "json").out)["judge_moved"]
     assert (told["night_before"], told["night"], told["n_anchors"]) == ("2026-03-04", "2026-03-05", 12)
     assert told["left"]["low"] is None or told["left"]["low"] < 0 < told["left"]["high"]

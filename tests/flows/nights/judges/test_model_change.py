@@ -81,7 +81,7 @@ def test_where_replies_of_another_model_are_stored_nothing_more_is_paid_for(
         refused = salon(command, file, "--run-date", "2026-03-01")
         said = " ".join(refused.err.split())
         assert (refused.code, provider.n) == (2, n), said
-        assert f"{n_others} of its stored replies are by [b]ear[/b], and others of the same checkpoints are not (" in said
+        assert f"{n_others} of its stored replies are by [b]ear[/b], but others of the same checkpoints are not (" in said
         assert f"list their names: accept_models = {names}; otherwise" in said
     listed = file.read_text().replace("[[judges]]", f"[[judges]]\naccept_models = {names}")
     file.write_text(listed)

@@ -106,7 +106,7 @@ def test_a_server_that_dies_in_mid_run_ends_it_with_its_words_and_what_was_bough
     file = benchmark(tmp_path, [sys.executable, "dying.py", "{port}", "9"])
     said = salon("run", file, *RUN)
     assert said.code == 3
-    assert "ended by itself (code 9)" in said.err
+    assert "exited unexpectedly (code 9)" in said.err
     assert "CUDA out of memory" in said.err
     assert not mentioning(str(tmp_path))
     left = json.loads(salon("plan", file, "--json").out)["rubrics"][0]
