@@ -105,7 +105,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     assert set(tables[PREFERENCE_RATINGS]["state"]) == {"rated"}
     page = (made / "report.html").read_text()
     assert page.count(" shown first</p>") == 4 * page.count('<article class="card">') > 0, "both orders, both repeats"
-    assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts arrived" in page
+    assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts came" in page
     assert salon("verify", made, "--file", "b.toml").code == 0
 
 
