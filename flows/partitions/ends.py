@@ -70,7 +70,8 @@ def check_failures(summary: BackfillSummary) -> None:
     to_mend = f" (fix first: {named(list(summary.to_mend))})" if summary.to_mend else ""
     raise ProviderError(
         f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}. "
-        f"Replies already paid for are stored; run the same command again to continue{to_mend}:\n  {listed}"
+        "Replies already paid for are stored; once the causes are fixed or have passed, run the same command again to "
+        f"continue{to_mend}:\n  {listed}"
     )
 
 
