@@ -57,8 +57,8 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; its exit code.
 
-    0, or 1 (blocked by a gate, and nothing else), 2 (the input), 3 (a provider, a store or Prefect is down), 70 (a fault of
-    Salon's own), 130 (interrupted), 143 (told to stop).
+    0, or 1 (a gate or check says no), 2 (the input), 3 (a provider, a store or Prefect is down, or a budget is spent), 4 (a
+    bundle of which not all could be verified), 70 (a fault of Salon's own), 130 (interrupted), 143 (told to stop).
     """
     try:
         return _command(arguments)

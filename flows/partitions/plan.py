@@ -56,7 +56,7 @@ class PlannedCheckpoint:
 
     @property
     def n_to_ask(self) -> int:
-        """Requests without a final reply, or owed a second ask."""
+        """Requests without a final reply, or owed a re-ask."""
         return int(self.partitions["n_left"].sum())
 
     @property

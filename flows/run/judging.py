@@ -203,7 +203,7 @@ def together(parts: Sequence[PlannedPart], limits: Limits, n_processes: int) -> 
 
 
 def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
-    def on_reply(reply: JudgeReply) -> None:  # a second ask's is to a request that was counted with its first
+    def on_reply(reply: JudgeReply) -> None:  # a re-ask's is to a request that was counted with its first
         heard.hear(reply)
         run.reporter.hear_reply(reply)
         run.reporter.advance("judge", int(reply.ask_index == 0))

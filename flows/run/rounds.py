@@ -104,7 +104,7 @@ def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
 
 
 def _is_never_asked(run: RunContext, part: PlannedPart, ledger: Ledger) -> bool:
-    """Whether a request of the part, or the second ask that it is owed, was never answered nor failed."""
+    """Whether a request of the part, or the re-ask that it is owed, was never answered nor failed."""
     keys = run.request_keys(part)
     failed = ledger.last_failures(keys).filter(pl.col("status") != ReplyStatus.NOT_ASKED.value)
     return not ((set(keys) - ledger.known(keys)) | ledger.reasks_due(keys)) <= set(failed["request_key"])

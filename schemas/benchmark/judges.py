@@ -175,7 +175,7 @@ def refuse_same_questions(judges: Sequence[Judge]) -> None:
         other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
         if other is not judge:
             raise ValueError(
-                f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in parameters, "
-                "structured_output, detail or max_side_px, or in deployment, which says what is served there, such as another "
-                "quantisation (and to ask again, use repeats)"
+                f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in provider, parameters, "
+                "structured_output, detail, max_side_px or server, or in deployment, which says what is served there, such as "
+                "another quantization (and to ask again, use repeats)"
             )

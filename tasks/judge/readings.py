@@ -88,7 +88,7 @@ def why_nothing(read: ParsedScore) -> ParseReason | None:
 class FirstReplies:
     """Whether any of the first requests that a run sends to one judge under one rubric can be read; over all shards of a process.
 
-    The first `n_to_stop` are watched to their end, second asks included, and no other is begun before one of them could be read:
+    The first `n_to_stop` are watched to their end, re-asks included, and no other is begun before one of them could be read:
     at a second a reply, hundreds would be in flight by then. Opens where none can be read, for reasons of form; never once any
     reply could be, nor where `n_to_stop` is None. Refusals, failures and replies that saw nothing say nothing of the form: the
     next request is watched instead.

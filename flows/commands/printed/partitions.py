@@ -48,7 +48,7 @@ def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
         least = "at least " if mine["is_at_least"].any() else ""
         usd, n_sent = format_usd(sum(costs) if costs else None), mine["n_asked"].sum()
         said = f"{least}{usd} in {mine.height} backfill{'s' * (mine.height > 1)}, {n_sent:,} requests sent"
-        console.print(f"{said} (table `runs`; a killed run has no row)")
+        console.print(f"{said} (table `runs`; a killed one has its row from the next start on)")
 
 
 def _cut(said: str) -> str:

@@ -115,7 +115,7 @@ class _JudgeFiles:
     _file: RequestFile | None = None
 
     def write(self, requests: PlannedRequests, keys: set[str], due: set[str]) -> None:
-        """A line for each of these requests, for those in `due` as the second ask, in the order of the plan."""
+        """A line for each of these requests, for those in `due` as the re-ask, in the order of the plan."""
         files, model = batch_files_of(self.judge), self.judge.model
         try:
             with closing(requests.blocks(keys)) as blocks:

@@ -224,7 +224,7 @@ def _stored(connection: Connection, rows: Sequence[_Row]) -> list[str | None]:
             attempts.append(row.attempt | {"started_at_us": moment_us, "ended_at_us": moment_us})
         if row.reply is not None:
             held[ask] = row.reply.sha256
-            n_sent = max(1, n_attempts.get(ask, 0) + 1 - ask[1])  # what is recorded of a second ask began as owed, not sent
+            n_sent = max(1, n_attempts.get(ask, 0) + 1 - ask[1])  # what is recorded of a re-ask began as owed, not sent
             replies.append(queries.received_row(row.reply) | {"n_attempts": n_sent})
     if replies:
         connection.execute(insert(REPLIES), replies)
