@@ -114,7 +114,7 @@ class AdaptiveConcurrency:
     def release(self, latency_s: float | None, status: ReplyStatus) -> None:
         """Give the place back and say how it went. `latency_s` None: nothing was sent, nothing is learned."""
         self._is_good &= latency_s is None or status in GOOD
-        if latency_s is not None and status in TELLING:
+        if latency_s is not None and status in TELLING - {ReplyStatus.TIMED_OUT}:
             self._last_s.append(latency_s)
         if self._n_old > 0:
             self._n_old -= 1
@@ -161,9 +161,7 @@ class AdaptiveConcurrency:
         self._doubled_s, self._is_good = now_s, True
 
     def _n_hanging(self) -> int:
-        """How many of those in flight hang, half of `maximum` at most. None do where all are slow: then there are too many."""
-        if self._n_slow:
-            return 0
+        """How many of those in flight hang, half of `maximum` at most. Where all replies are slow, none does before they would."""
         is_known = len(self._last_s) >= LEAST_SEEN
         hangs_s = HANGS * max(median(self._last_s), LEAST_USUAL_S) if is_known else HANGS_UNKNOWN_S
         return min(bisect_right(self._entered_s, monotonic() - hangs_s), self.maximum // 2)
