@@ -161,7 +161,7 @@ class AdaptiveConcurrency:
         self._doubled_s, self._is_good = now_s, True
 
     def _n_hanging(self) -> int:
-        """How many of those in flight hang, half of `maximum` at most. Where all replies are slow, none does before they would."""
+        """How many of those in flight hang, half of `maximum` at most. Where all replies are slow, none is yet."""
         is_known = len(self._last_s) >= LEAST_SEEN
         hangs_s = HANGS * max(median(self._last_s), LEAST_USUAL_S) if is_known else HANGS_UNKNOWN_S
         return min(bisect_right(self._entered_s, monotonic() - hangs_s), self.maximum // 2)
