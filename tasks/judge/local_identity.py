@@ -57,8 +57,8 @@ def weights_digest(path: Path, home: Path, staging: Path) -> str:
     """
     if not path.exists():
         raise InputError(
-            f"judges.server.weights: {path} is not there; name the file or folder that is served. On a machine without it, "
-            'state deployment = "…", as `salon judge-server FILE --identity` prints it where it is'
+            f"judges.server.weights: {path} does not exist; name the file or folder that is served. On a machine without it, "
+            'set deployment = "…" to what `salon judge-server FILE --identity` prints on the machine that has it'
         )
     known, found = _known(home / _KNOWN), {}
     whole = sha256()
@@ -107,7 +107,7 @@ def _version(judge: Judge, command: list[str], folder: Path) -> str:
     if done.returncode or not first:
         said = " ".join(done.stderr.split())[-300:]
         raise InputError(
-            f"judges.server.version of {judge.id} ended with code {done.returncode} and printed "
+            f"judges.server.version of {judge.id} ended with exit code {done.returncode} and printed "
             f"{'no version' if not first else repr(first[:80])}: {said}"
         )
     return first[:80]

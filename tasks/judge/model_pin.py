@@ -59,13 +59,13 @@ class ModelPin:
                 self._first = self.judge.one_name(first)  # what is stored is from before the file listed names, perhaps
         if answered_model == self._first:
             return None
-        since = "on the nights before" if self._is_held else "when this plan was begun"
+        since = "on the nights before" if self._is_held else "when this plan was started"
         return JudgeChangedError(
             f"judge {self.judge.id} answered as {self._first} {since}, and answers as {answered_model} now; "
-            "nothing more is asked, since scores of two judges are never mixed. What was answered is kept. "
-            "Name a dated snapshot as the judge's model: its questions are asked anew, and all by one judge. Where both are the "
-            "same judge under two names, as a gateway may say it, list them: accept_models = […]"
-            + ('. Or go on with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
+            "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
+            "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
+            "same judge under two names, as behind a gateway, list them: accept_models = […]"
+            + ('. Or continue with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
         )
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
@@ -160,7 +160,7 @@ def deprecation_warning(judge: Judge, today: date) -> str | None:
     when = f"in {n_days} days" if n_days > 1 else "tomorrow" if n_days == 1 else "today" if n_days == 0 else f"{-n_days} days ago"
     return (
         f"judge {judge.id}: its provider shuts it down on {shutdown.isoformat()}, {when}; "
-        "list its successor too and run `salon anchors bridge` while both answer, or the series ends there"
+        "add its successor and run `salon anchors bridge` while both are available, or the series ends there"
     )
 
 

@@ -153,8 +153,8 @@ def outage(
     advice = f"{known[0].upper()}{known[1:]}. " if known else ""
     if status == ReplyStatus.REJECTED:
         return RejectedError(
-            f"{who} rejects what it is sent, each time in the same words{said}; nothing more is asked. Mend what it names: the "
-            f"judge's parameters, its model or base_url, or a limit of a proxy before it. {advice}{_KEPT}"
+            f"{who} rejects what it is sent, each time with the same message{said}; no more requests are sent. Fix what the "
+            f"message names: the judge's parameters, its model or base_url, or a limit of a proxy in front of it. {advice}{_KEPT}"
         )
     if status == ReplyStatus.UNAUTHORIZED:
         return AccountError(
@@ -172,7 +172,9 @@ def outage(
         error: ProviderError = ProviderDownError(down)
         error.pause_s = pause_s
     elif status in PROVIDER_FAILURES:
-        error = ProviderError(f"{who} fails: its Batch API ended each try as {status.value}{said}. See what ails it. {_KEPT}")
+        error = ProviderError(
+            f"{who} fails: every call to its Batch API ended as {status.value}{said}. Check the provider. {_KEPT}"
+        )
     else:
         error = ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
     error.judge_id = judge.id
@@ -192,9 +194,9 @@ def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderE
     """The error that stops a run whose judge is shown nothing."""
     return MissingInputError(
         f"judge {judge.id} at {endpoint} says in {n_unseen:,} of {n_read:,} replies that it was given nothing to judge, "
-        f"which is more than [gate] max_missing_input allows; nothing more is asked. See that the model takes pictures and that "
-        f"the endpoint, and any proxy before it, passes them on. Then give the judge a name of its own in the benchmark file: "
-        f"its questions are asked anew. {_KEPT}"
+        "which is more than [gate] max_missing_input allows; no more requests are sent. Check that the model accepts pictures "
+        "and that the endpoint, and any proxy in front of it, passes them on. Then give the judge a new name in the benchmark "
+        f"file: its questions are then asked again. {_KEPT}"
     )
 
 
@@ -204,29 +206,29 @@ def unreadable(judge: Judge, endpoint: str, rubric_id: str, counts: Counter[str]
     listed = ", ".join(f"{reason.value} {n:,}" for reason, n in said[:N_SAID])
     return UnreadableError(
         f"judge {judge.id} at {endpoint}: none of the first {counts.total():,} requests under rubric {rubric_id} has a reply "
-        f"that can be read ({listed}{', and others' if len(said) > N_SAID else ''}); nothing more is asked. "
+        f"that can be read ({listed}{', and others' if len(said) > N_SAID else ''}); no more requests are sent. "
         f"{remedy(*said[0], judge.parameters, shown='`salon check FILE` asks for one and shows it')}. "
-        f"[gate] stop_when_unreadable = false asks on all the same. {_KEPT}"
+        f"[gate] stop_when_unreadable = false continues all the same. {_KEPT}"
     )
 
 
 def _is_down(judge: Judge, status: ReplyStatus, said: str, silent_s: float, pause_s: float | None) -> str:
     if status != ReplyStatus.RATE_LIMITED:
         return (
-            f"is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; nothing "
-            "more is asked. See what ails it"
+            f"is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; no more "
+            "requests are sent. Check the provider"
         )
     how = (
         f"asks for a pause of {pause_s:,.0f} s"
         if pause_s is not None
-        else f"lets nothing through: for {silent_s:.0f} s its rate limits refused each attempt"
+        else f"answers nothing: for {silent_s:.0f} s its rate limits refused every attempt"
     )
     limits = f"the limits of the account behind the environment variable {judge.api_key_env}"
-    return f"{how}{said}; nothing more is asked. See {limits}, and who else uses it"
+    return f"{how}{said}; no more requests are sent. Check {limits}, and who else uses it"
 
 
-_KEPT = "Replies already stored are kept; the same command asks only what is missing."
+_KEPT = "Replies already stored are kept; running the same command again asks only what is missing."
 _ALONE = (
-    "{:,} others of the same shard have replies: where it answers, and cannot bear these alone, mend what it names (too large a "
-    "picture: the judge's max_side_px); what it fails in three runs, the first a day ago, is published as failed."
+    "{:,} other requests of the same shard have replies: if it fails only on these, fix what its message names (a picture too "
+    "large: set the judge's max_side_px); what fails in three runs, the first a day ago, is published as failed."
 )

@@ -109,8 +109,8 @@ class PartPictures:
             return shrunk(read(), max_side_px)
         except UnreadablePictureError as error:
             raise CorruptLakeError(
-                f"{self._path} holds a picture, {image_sha256[:12]}, that cannot be decoded to be made smaller: {error}; "
-                'read its source with decode = "full", which finds such files'
+                f"{self._path} holds a picture, {image_sha256[:12]}, that cannot be decoded for resizing: {error}; "
+                'set decode = "full" for its source, which finds such files at ingest'
             ) from error
 
     def _read(self, group: int, row: int, image_sha256: str) -> memoryview:
@@ -125,7 +125,7 @@ class PartPictures:
         if content is None:
             raise self._corrupt(f"holds no bytes of the picture in row {row} of group {group}")
         if hashlib.sha256(content).hexdigest() != image_sha256:
-            raise self._corrupt(f"holds other bytes than those of the picture {image_sha256[:12]}")
+            raise self._corrupt(f"holds bytes that are not those of the picture {image_sha256[:12]}")
         return memoryview(content)
 
     def _by_arrow(self, group: int, row: int) -> pa.Buffer | None:
@@ -156,7 +156,7 @@ class PartPictures:
             self._n_held_bytes -= oldest.get_total_buffer_size()
 
     def _corrupt(self, what: str) -> CorruptLakeError:
-        return CorruptLakeError(f"{self._path} {what}; delete the partition and run again")
+        return CorruptLakeError(f"{self._path} {what}; delete the partition, then run the same command again")
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from tests.support.bombs import gzip_bomb, zlib_bomb
 
 GOOD = completion()
 BOMB = gzip_bomb(256)  # 260 kB
-UNPACKED = "content-encoding '{}', which was not asked for; it was not unpacked"
+UNPACKED = "content-encoding '{}', which was not requested; it was not decompressed"
 STREAM = head().replace(b"application/json", b"text/event-stream")
 IN_A_MINUTE = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
 TOOL = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "judge", "arguments": "{}"}}]}
@@ -54,7 +54,7 @@ def lost(*sent: bytes, words: str, then: Any = "close") -> Behaviour:
     return Behaviour(Play(sent, then), S.UNREACHABLE, words)
 
 
-def limited(*lines: str, words: str = "its rate limits refused each attempt") -> Behaviour:
+def limited(*lines: str, words: str = "its rate limits refused every attempt") -> Behaviour:
     """A 429."""
     return Behaviour(error(429, "slow down", *lines), S.RATE_LIMITED, words, is_said_by_run=True)
 
@@ -80,10 +80,10 @@ BROKEN = {
     "half of the headers, then closes": lost(b"HTTP/1.1 200 OK\r\ncontent-ty", words="the server closed it"),
     "headers without end": lost(b"HTTP/1.1 200 OK\r\n", b"x-more: y\r\n" * 100, then="repeat", words="Too many headers"),
     "one header without end": lost(b"HTTP/1.1 200 OK\r\nx: ", b"y" * 10_000, then="repeat", words="Got more than 8190 bytes"),
-    "another protocol": lost(b"SSH-2.0-OpenSSH_9.2\r\n", words="does not speak HTTP as it should: Bad status line"),
-    "TLS at a plain address": lost(b"\x15\x03\x01\x00\x02\x02\x46", words="does not speak HTTP as it should"),
+    "another protocol": lost(b"SSH-2.0-OpenSSH_9.2\r\n", words="the server's response is not valid HTTP: Bad status line"),
+    "TLS at a plain address": lost(b"\x15\x03\x01\x00\x02\x02\x46", words="the server's response is not valid HTTP"),
     "a length below nought": lost(head("content-length: -5") + GOOD, words="Invalid character in Content-Length"),
-    "a length shorter than the body": lost(head("content-length: 60") + GOOD, words="does not speak HTTP as it should"),
+    "a length shorter than the body": lost(head("content-length: 60") + GOOD, words="the server's response is not valid HTTP"),
     "two lengths": lost(head("content-length: 5", f"content-length: {len(GOOD)}") + GOOD, words="Duplicate Content-Length"),
     "a chunk without a size": lost(head("transfer-encoding: chunked") + b"zz\r\nhi\r\n", words="Invalid character in chunk size"),
 }
@@ -126,7 +126,7 @@ NO_COMPLETION = {
     ),
     "UTF-16": of_200(GOOD.decode().encode("utf-16"), "not JSON"),
     "NaN": of_200(GOOD.replace(b"900", b"NaN"), "not JSON"),
-    "a key twice": of_200(GOOD.replace(b'"model":', b'"model":"judge-2","model":'), "the key 'model' stands there twice"),
+    "a key twice": of_200(GOOD.replace(b'"model":', b'"model":"judge-2","model":'), "the key 'model' occurs twice"),
     "an error in a choice": of_200(
         completion("", error={"code": 502, "message": "Provider returned error"}, finish_reason="error"),
         "a 200 whose choice is an error: 502: Provider returned error",

@@ -110,7 +110,9 @@ def test_an_outage_tells_what_else_its_failures_may_be(
 ) -> None:
     run(requests[:8])
     provider.then = provider.play(**FAILS)
-    with pytest.raises(ProviderDownError, match=r"8 others of the same shard have replies: .*three runs, the first a day ago"):
+    with pytest.raises(
+        ProviderDownError, match=r"8 other requests of the same shard have replies: .*three runs, the first a day ago"
+    ):
         run(requests)
     with pytest.raises(ProviderDownError) as nothing_answered:
         run(requests[8:])

@@ -231,7 +231,7 @@ def test_an_endpoint_that_drops_pictures_stops_the_run(
     """Its zeros are no scores, and no more of them are bought: eight that saw nothing, and what was in flight."""
     with dropping_pictures(lambda index: index % every == 0) as (url, asked):
         with pytest.raises(
-            MissingInputError, match=r"gpt-4o at .* replies that it was given nothing .*max_missing_input.*a name"
+            MissingInputError, match=r"gpt-4o at .* replies that it was given nothing .*max_missing_input.*a new name"
         ):
             ask(url, 200, Limits(concurrency=4))
         assert 8 <= len(asked) <= n_most

@@ -118,7 +118,7 @@ def test_a_picture_that_only_its_header_showed_to_be_clean_stops_the_run_when_it
     samples = stored.samples(1, **image, width_px=[600], height_px=[600])
     lake, _ = stored.store(samples)
     small = judge.model_copy(update={"max_side_px": 256})
-    with pytest.raises(CorruptLakeError, match=r'cannot be decoded to be made smaller: .*decode = "full"'):
+    with pytest.raises(CorruptLakeError, match=r'cannot be decoded for resizing: .*decode = "full"'):
         ask_shard(lake, plan_part(samples, rubric, small)[1], rubric, small, url, LIMITS)
     assert provider.n == 0
 

@@ -154,7 +154,7 @@ def test_a_run_in_which_every_request_is_answered_so(
     assert said.code == expected.code, said.err
     if expected.code == 3:
         assert (expected.words or "") in said.err
-        assert "the same command" in said.err or "its questions are asked anew" in said.err
+        assert "the same command" in said.err or "its questions are then asked again" in said.err
     assert "Traceback" not in said.err + said.out
     with sqlite3.connect(tmp_path / "lake" / "ledger.db") as ledger:
         ends = ledger.execute("SELECT status, (ended_at_us - started_at_us) / 1e6 FROM attempts").fetchall()

@@ -68,7 +68,7 @@ def test_a_judge_of_which_nothing_can_be_read_is_asked_no_more(
     provider.then = play
     with pytest.raises(UnreadableError, match=told) as raised:
         ask(requests)
-    said = f"none of the first 32 requests under rubric plain has a reply that can be read ({counted}); nothing more is asked"
+    said = f"none of the first 32 requests under rubric plain has a reply that can be read ({counted}); no more requests are sent"
     assert said in str(raised.value)
     assert "Replies already stored are kept" in str(raised.value)
     n_bought = provider.n

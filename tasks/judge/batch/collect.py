@@ -26,7 +26,7 @@ from tasks.ledger.ledger import Ledger
 LINES_AT_ONCE = 250
 """Replies that are stored in one go, before their lines are let go."""
 
-NEVER_CAME = InDoubt("the batch ended and no reply to this request came; it may have been billed")
+NEVER_CAME = InDoubt("the batch ended without a reply to this request; it may have been billed")
 
 
 @dataclass(slots=True)

@@ -20,8 +20,8 @@ def batch_files_of(judge: Judge) -> BatchFiles:
     found = provider_of(judge).batch_files
     if found is None:
         raise InputError(
-            f'judge {judge.id}: provider = "{judge.provider}" has no batch files that an engine without a network reads; '
-            'export a benchmark file whose judges are all of provider = "openai" (the default), and run the others online'
+            f'judge {judge.id}: batch files for an offline engine are not available for provider = "{judge.provider}"; '
+            'use a benchmark file whose judges all have provider = "openai" (the default), and run the others online'
         )
     return found
 
@@ -31,7 +31,7 @@ def check_exportable(judges: Iterable[Judge]) -> None:
     asked = [judge for judge in judges if not judge.recorded]
     if not asked:
         raise InputError(
-            "every judge of this file is recorded = true: its replies come by `salon import FILE --replies RECORDED`"
+            "every judge of this file has recorded = true: import its replies with `salon import FILE --replies RECORDED`"
         )
     for judge in asked:
         batch_files_of(judge)
@@ -53,10 +53,8 @@ class BatchResults:
         asked = {manifest.parent / name for manifest in self.folder.rglob(MANIFEST) for name in _listed(manifest)}
         found = sorted(file for file in self.folder.rglob("*.jsonl") if file not in asked and file.is_file())
         if not found:
-            beside = f" beside the {len(asked)} of requests that were exported" if asked else ""
-            raise SourceError(
-                f"{self.folder}: no file of results (*.jsonl){beside}; name the folder the engine wrote its output to"
-            )
+            beside = f" besides the {len(asked)} exported files of requests" if asked else ""
+            raise SourceError(f"{self.folder}: no results file (*.jsonl){beside}; name the folder the engine wrote its output to")
         return found
 
 

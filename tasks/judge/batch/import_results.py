@@ -77,8 +77,8 @@ def import_results(
     if found.n_rows == found.n_unmatched:
         said = "; ".join(found.unmatched_examples[:3]) or "they are empty"
         raise SourceError(
-            f"{results.folder}: none of {found.n_rows:,} lines answers a request of this benchmark ({said}); import by the "
-            "benchmark file, and in the lake, that they were exported by"
+            f"{results.folder}: none of {found.n_rows:,} lines answers a request of this benchmark ({said}); import with the "
+            "same benchmark file and lake that the requests were exported from"
         )
     return found, taken.outcome
 
@@ -138,7 +138,7 @@ class _Taking:
             place = f"{file.name}, line {number}"
             self.found.n_rows += 1
             if not is_result:
-                self.found.leave_out(place, "no line of results: a JSON object with a custom_id is expected")
+                self.found.leave_out(place, "not a line of results: a JSON object with a custom_id is expected")
 
         read = batch_files_of(next(iter(self.judges.values()))).results
         try:
@@ -146,11 +146,11 @@ class _Taking:
                 key, index = _ask_of(name) or (name, 0)
                 part = self.requests.part_of.get(key)
                 if part is None:
-                    self.found.leave_out(place, f"custom_id {name[:80]!r} is of no request of this benchmark")
+                    self.found.leave_out(place, f"custom_id {name[:80]!r} matches no request of this benchmark")
                     continue
                 yield _Line(key, index, self.judges[self.requests.parts[part].judge_model], ended, f"{place}, {name}")
         except OSError as error:
-            raise SourceError(f"{file}: cannot be read: {error}") from error
+            raise SourceError(f"{file} cannot be read: {error}") from error
 
     def _without_secrets(self) -> Callable[[bytes], bytes]:
         """What takes out of a line whatever this machine knows as a judge's secret."""
@@ -192,7 +192,9 @@ class _Taking:
             elif digest in (row.reply.sha256, ""):
                 self.found.n_already_there += 1
             else:
-                self.found.contradict(f"{row.line.place}: the ledger has another reply to this request, which stays")
+                self.found.contradict(
+                    f"{row.line.place}: the ledger already has a different reply to this request, which is kept"
+                )
 
 
 def _attempt(line: _Line, ask_index: int, status: ReplyStatus, detail: str | None) -> dict[str, Any]:

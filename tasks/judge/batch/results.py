@@ -67,8 +67,8 @@ class ResultFiles:
         self._n_short[batch.token] += 1
         if self._n_short[batch.token] >= N_ABSENT:
             raise ProviderError(
-                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies and "
-                "names no file of them; run the same command again later to fetch them"
+                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies but "
+                "no file with them; run the same command again later to fetch them"
             )
 
     async def _download(self, file_id: str, path: Path) -> bool:

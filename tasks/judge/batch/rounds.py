@@ -153,7 +153,7 @@ class BatchRun:
     def _report(self, batch: Batch, *, is_ours: bool) -> None:
         seen = self.machine.seen.get(batch.token)
         if not is_ours:
-            what = f"another process looks after it, {batch.n_lines:,} lines"
+            what = f"handled by another process, {batch.n_lines:,} lines"
         elif seen:
             what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}"
         else:
@@ -170,7 +170,7 @@ class BatchRun:
         if is_fruitless and self.machine.problem is not None:
             raise ProviderError(
                 f"judge {judge.id} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
-                'mend it and run the same command again, or set mode = "online"'
+                'fix this and run the same command again, or set mode = "online"'
             )
         failure, ended = self.collector.last_failure, self.collector.ended
         if failure is not None and ended and set(ended.values()) <= ENDPOINT_FAILURES:

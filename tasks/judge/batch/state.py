@@ -140,8 +140,8 @@ def check_is_here(batch: Batch, provider: Provider) -> None:
     if (batch.endpoint != here and not was_here) or batch.api_key_env != judge.api_key_env:
         raise InputError(
             f"{batch.n_lines} requests of {batch.judge_model} are in a batch at {batch.endpoint} with the key of "
-            f"{batch.api_key_env}, and the benchmark asks {here} with the key of {judge.api_key_env}; "
-            "set base_url and api_key_env back, so that what was paid for can be fetched"
+            f"{batch.api_key_env}, but the benchmark file now has {here} with the key of {judge.api_key_env}; "
+            "set base_url and api_key_env back, so that the replies already paid for can be fetched"
         )
 
 

@@ -133,7 +133,7 @@ class BatchMachine:
                 raise
             self._n_absent[batch.token] += 1
             if self._n_absent[batch.token] >= N_ABSENT:
-                said = f"the provider does not know batch {batch.provider_id} any more; it may have been billed"
+                said = f"the provider no longer knows batch {batch.provider_id}; it may have been billed"
                 await self._give_up(batch, InDoubt(said))
             return
         del self._n_absent[batch.token]
@@ -151,7 +151,7 @@ class BatchMachine:
         if self._n_absent[batch.token] < N_ABSENT:
             await self._move(batch, BatchState.UPLOADED)
             return
-        said = "a batch of as many requests has no results at the provider any more; it may have been this one, and billed"
+        said = "the provider no longer has the results of a batch of this size; it may have been this one, and billed"
         await self._give_up(batch, InDoubt(said))
 
     async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:
@@ -173,7 +173,7 @@ class BatchMachine:
                 await self._give_up(batch, NotSent("the endpoint has no Batch API"))
                 raise InputError(
                     f"judge {batch.judge_model}: {batch.endpoint} has no Batch API ({error.answer.detail}); "
-                    'set mode = "online", or "auto" to use one where there is one'
+                    'set mode = "online", or "auto" to use it only where available'
                 ) from error
             found = await self.api.find_file(batch.file_name, batch.n_bytes) if error.may_have_worked else None
             if found is None:
@@ -215,8 +215,8 @@ class BatchMachine:
             await self._change(batch, holder_id=None)
         if seen.is_cancelled:
             raise ProviderError(
-                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} was cancelled at the provider. What it "
-                "had answered is stored; run the same command again to ask the rest"
+                f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} was cancelled at the provider. The "
+                "replies it had are stored; run the same command again to ask the rest"
             )
 
     async def _give_up(self, batch: Batch, ended: NotSent | InDoubt) -> None:
@@ -237,7 +237,7 @@ class Transition:
 
 TRANSITIONS: Mapping[BatchState, Transition] = MappingProxyType({
     BatchState.INTENDED: Transition(
-        BatchMachine.upload, frozenset({BatchState.UPLOADED, BatchState.ENDED}), "its file is on its way"
+        BatchMachine.upload, frozenset({BatchState.UPLOADED, BatchState.ENDED}), "its file is being uploaded"
     ),
     BatchState.UPLOADED: Transition(
         BatchMachine.create, frozenset({BatchState.CREATING, BatchState.ENDED}), "its file is uploaded"

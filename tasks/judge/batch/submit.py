@@ -146,7 +146,7 @@ class Submitter:
                 await self.before_next()
 
     async def _leave_out(self, request: QueuedRequest, n_bytes: int) -> None:
-        why = f'{n_bytes} bytes do not fit into a batch file of {self.rules.max_file_bytes}; ask it online (mode = "online")'
+        why = f'{n_bytes} bytes do not fit into a batch file of {self.rules.max_file_bytes}; send it online (mode = "online")'
         attempt_id = await self.ledger.begin(request.request_key, request.ask_index, self.machine.provider.judge.id)
         await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, why)
         self.left_out.add(request.request_key)

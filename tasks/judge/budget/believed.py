@@ -38,8 +38,8 @@ def believed(answer: Answer, n_input_most: int, n_output_most: int) -> Answer:
     if n_input <= n_input_most and n_output <= n_output_most:
         return answer
     told = (
-        f"{NOT_BELIEVED}: {n_input:,} read and {n_output:,} written, and at most {n_input_most:,} and {n_output_most:,} can be; "
-        "what it cost is not known"
+        f"{NOT_BELIEVED}: {n_input:,} input and {n_output:,} output, at most {n_input_most:,} and {n_output_most:,} are "
+        "possible; the cost is not known"
     )
     return replace(
         answer,

@@ -81,8 +81,8 @@ def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:
             raise InputError(f"limits.max_usd = {max_usd:g} cannot be kept: {why_no_price(judge)}")
         if output_bound(judge) is None:
             raise InputError(
-                f"limits.max_usd = {max_usd:g} cannot be kept: how long a reply of {judge.id} can be is not known; "
-                "bound it, for instance parameters = { max_tokens = 600 }"
+                f"limits.max_usd = {max_usd:g} cannot be kept: the length of a reply of {judge.id} is not limited; "
+                "limit it, for instance with parameters = { max_tokens = 600 }"
             )
 
 
@@ -151,8 +151,8 @@ def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> Provi
     """The error that stops a run whose attempts are used up: what failed most, and what to do."""
     error = ProviderError(
         f"judge {judge.id} at {endpoint}: the {most:,} attempts of this run are used up{_most(failures)}. "
-        "Replies already stored are kept. See what ails the provider, then run the same command again: it asks only what is "
-        "missing, with as many attempts anew; or raise limits.attempts_per_run"
+        "Replies already stored are kept. Find out why the provider fails, then run the same command again: it asks only what is "
+        "missing, with a fresh count of attempts; or raise limits.attempts_per_run"
     )
     error.may_pass = False  # the run has no attempt left, however long it waits
     return error
@@ -162,5 +162,5 @@ def _most(failures: Failures) -> str:
     if not failures.n_by_status:
         return " by its other shards"
     status, n = failures.n_by_status.most_common(1)[0]
-    said = f" (it said last: {failures.said[status]})" if failures.said[status] else ""
+    said = f" (its last message: {failures.said[status]})" if failures.said[status] else ""
     return f"; of {failures.n_by_status.total():,} that failed in this shard, {n:,} ended in {status.value}{said}"

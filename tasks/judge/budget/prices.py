@@ -91,7 +91,7 @@ def why_no_price(judge: Judge) -> str:
     """Why a judge has no price, and what to do about it."""
     how = (
         "write [judges.price] below that judge, with input_usd_per_million and output_usd_per_million "
-        "(and cached_usd_per_million, batch_share), 0 where it costs nothing; or gpu_hour and judgements_per_hour"
+        "(and cached_usd_per_million, batch_share), 0 for what costs nothing; or gpu_hour and judgements_per_hour"
     )
     tier = judge.parameters.get("service_tier")
     if known_price(judge.model) is not None:

@@ -76,7 +76,7 @@ def check_provider(judge: Judge) -> None:
     """Raise InputError where there is no provider of the judge's `provider`."""
     if judge.provider not in _names():
         raise InputError(
-            f'judges.provider = "{judge.provider}" of {judge.model} is not a provider; it is one of {", ".join(_names())}'
+            f'judges.provider = "{judge.provider}" of {judge.model} is not a provider; available: {", ".join(_names())}'
         )
 
 

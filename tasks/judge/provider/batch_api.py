@@ -32,7 +32,7 @@ class UndecidedError(Exception):
     """
 
     def __init__(self, *, is_lost: bool = False) -> None:
-        super().__init__("a batch at the provider may be the one that is looked for")
+        super().__init__("a batch at the provider may be the one searched for")
         self.is_lost = is_lost
 
 

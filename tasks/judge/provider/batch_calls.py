@@ -86,7 +86,7 @@ def read_object(body: bytes, secrets: Secrets) -> dict[str, Any]:
         content = None
     if not isinstance(content, dict) or is_too_deep(content):
         start = secrets.out_of_bytes(body)[:80].decode("utf-8", "replace")
-        raise CallFailedError(secrets.out_of(bad(f"the reply is no JSON object, or nested too deeply: {start!r}")))
+        raise CallFailedError(secrets.out_of(bad(f"the reply is not a JSON object, or is nested too deeply: {start!r}")))
     return content
 
 
@@ -165,7 +165,7 @@ class BatchCalls:
         except (StoreError, CallFailedError):
             raise
         except TimeoutError:
-            raise self.failed(f"no whole reply within {deadline_s:.0f} s", ReplyStatus.TIMED_OUT) from None
+            raise self.failed(f"no complete reply within {deadline_s:.0f} s", ReplyStatus.TIMED_OUT) from None
         except ClientError as error:
             raise CallFailedError(self._secrets.out_of(no_response(error))) from None
         except RefusedReplyError as error:
@@ -229,5 +229,5 @@ def _result(line: bytes, name_key: str, answer_of: Callable[[dict[str, Any]], En
     try:
         refuse_repeated_keys(line)
     except AmbiguousError as error:
-        return name, Answer(ReplyStatus.BAD_RESPONSE, one_line(f"a line that says two things: {error}"))
+        return name, Answer(ReplyStatus.BAD_RESPONSE, one_line(f"a line that contradicts itself: {error}"))
     return name, answer_of(content)

@@ -32,23 +32,23 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _REFUSED_PARAMETERS = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
-    (r"\bmax_tokens\b.*\bmax_completion_tokens\b", "write max_completion_tokens in place of max_tokens in its parameters"),
-    (r"\bmax_completion_tokens\b", "write max_tokens in place of max_completion_tokens in its parameters"),
+    (r"\bmax_tokens\b.*\bmax_completion_tokens\b", "replace max_tokens with max_completion_tokens in its parameters"),
+    (r"\bmax_completion_tokens\b", "replace max_completion_tokens with max_tokens in its parameters"),
     (r"response_format|json_schema|guided|structured.output",
-     "set structured_output = false for the judge, and take a response_format out of its parameters"),
-    (r"\btemperature\b", "take temperature out of its parameters"),
-    (r"\btop_p\b", "take top_p out of its parameters"),
-    (r"image|vision|multi-?modal", "name a model that sees pictures"),
+     "set structured_output = false for the judge, and remove response_format from its parameters"),
+    (r"\btemperature\b", "remove temperature from its parameters"),
+    (r"\btop_p\b", "remove top_p from its parameters"),
+    (r"image|vision|multi-?modal", "name a model that accepts pictures"),
 ))  # fmt: skip
 _REMEDIES = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
     (r"at most \d+ image|limit[-_]mm[-_]per[-_]prompt",
-     "start the server so that it takes more pictures a request (of vLLM: --limit-mm-per-prompt)"),
-    (r"is not a multimodal model", "name a model that sees pictures"),
+     "start the server so that it accepts more pictures per request (vLLM: --limit-mm-per-prompt)"),
+    (r"is not a multimodal model", "name a model that accepts pictures"),
     (r"maximum context|context.length|max_model_len|too many tokens|prompt is too long",
-     'show smaller pictures (max_side_px, or detail = "low"), ask for fewer max_tokens, or give the server a longer context'),
+     'send smaller pictures (max_side_px, or detail = "low"), lower max_tokens, or give the server a longer context'),
     (r"model.{0,200}(does not|doesn't|not) (exist|found)|model.{0,200}not found|no such model|unknown model|invalid model",
      "name the model as the server lists it at /models"),
-    (r"^HTTP 40[45]\b", "see that base_url ends where the API begins: most end in /v1"),
+    (r"^HTTP 40[45]\b", "check that base_url ends where the API begins: most end in /v1"),
 ))  # fmt: skip
 """What to do about a server's words, those of OpenAI, Azure, vLLM and llama.cpp among them; the first that fits."""
 
@@ -72,8 +72,8 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         where = _without_secrets(headers.get("location", ""))
         return bad(f"HTTP {status_code}: redirected to {where}; redirects are not followed, set base_url to the final address")
     if status_code == 407:
-        advice = "write its user and password into the environment variable http_proxy, or name the judge's host in no_proxy"
-        return Answer(ReplyStatus.UNREACHABLE, one_line(f"HTTP 407: a proxy wants a login ({said}); {advice}"), is_sent=False)
+        advice = "add its user and password to the environment variable http_proxy, or name the judge's host in no_proxy"
+        return Answer(ReplyStatus.UNREACHABLE, one_line(f"HTTP 407: a proxy requires a login ({said}); {advice}"), is_sent=False)
     status = _failure_status(status_code, content, said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
 
@@ -83,7 +83,7 @@ def _without_secrets(address: str) -> str:
     try:
         target = urlsplit(address)
     except ValueError:  # brackets that hold no IPv6 address
-        return "what is no address"
+        return "something that is not an address"
     return f"{target.scheme}://{target.hostname}" if target.hostname else target.path or "another address"
 
 

@@ -96,7 +96,9 @@ class HttpJudge(ABC):
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
         cls.check_parameters(judge.parameters)
         if judge.detail is not None and not cls.has_detail:
-            raise InputError(f'judge {judge.id}: {judge.provider} knows no detail = "{judge.detail}"; {cls.instead_of_detail}')
+            raise InputError(
+                f'judge {judge.id}: {judge.provider} does not support detail = "{judge.detail}"; {cls.instead_of_detail}'
+            )
         api_key(judge, judge.base_url or cls.DEFAULT_BASE_URL)
 
     @staticmethod

@@ -42,7 +42,7 @@ def object_of(body: bytes) -> dict[str, Any]:
         if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
             refuse_repeated_keys(body)
     except AmbiguousError as error:
-        raise UnusableError(f"a 200 whose body says two things: {error}") from error
+        raise UnusableError(f"a 200 whose body contradicts itself: {error}") from error
     except orjson.JSONDecodeError as error:
         start = body[:80].decode("utf-8", "replace")
         said = f"a 200 whose body is not JSON ({str(error)[:80]}): {start!r}" if body else "a 200 with an empty body"
@@ -57,14 +57,14 @@ def refuse_repeated_keys(body: bytes) -> None:
     try:
         json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
     except RecursionError as error:  # of a value that orjson dropped: what it kept has few levels
-        raise AmbiguousError("a key stands there twice, once with a value that is nested too deeply") from error
+        raise AmbiguousError("a key occurs twice, once with a value that is nested too deeply") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} stands there twice")
+        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} occurs twice")
     return found
 
 

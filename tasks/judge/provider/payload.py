@@ -61,7 +61,7 @@ def spliced(
     No JSON library walks over a picture. Raises what the pictures' `read` raises.
     """
     if n_images != len(pictures):
-        raise ValueError(f"the messages hold {n_images} pictures and {len(pictures)} were given")
+        raise ValueError(f"the messages hold {n_images} pictures, but {len(pictures)} were given")
     marker = _MARKER
     while len(texts := orjson.dumps(content(marker)).split(marker.encode())) != 1 + n_images:
         marker = secrets.token_hex(16)  # a text holds the marker: take another
@@ -83,7 +83,7 @@ def refuse(parameters: Mapping[str, object], reasons: Mapping[str, str]) -> None
     """Raise InputError where a judge's parameters hold one of these names; the reason says what to do instead."""
     for name in parameters:
         if name in reasons:
-            raise InputError(f"{name} cannot be set there; {reasons[name]}")
+            raise InputError(f"{name} cannot be set here; {reasons[name]}")
 
 
 def without(schema: Any, names: Collection[str]) -> Any:

@@ -45,8 +45,8 @@ def proxy_of(address: str) -> str | None:
         is_address = False
     if not is_address:
         raise InputError(
-            f"the environment variable {name}_proxy is no address; write http://user:password@host:port, and other signs than "
-            "letters and digits in user and password as %23 for #"
+            f"the environment variable {name}_proxy is not an address; write http://user:password@host:port, and "
+            "percent-encode other characters than letters and digits in user and password (%23 for #)"
         )
     return proxies[name]
 
@@ -72,19 +72,19 @@ def api_key(judge: Judge, address: str) -> str | None:
     if "@" in address:
         raise InputError(
             f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
-            "environment variable and name that one with api_key_env"
+            "environment variable and name that variable with api_key_env"
         )
     key = key_named(judge.api_key_env)
     if not key:
         if is_loopback(address):
             return None
         raise MissingKeyError(
-            f"judge {judge.model} at {endpoint(address)} needs a key, and the environment variable {judge.api_key_env} is not "
+            f"judge {judge.model} at {endpoint(address)} needs a key, but the environment variable {judge.api_key_env} is not "
             f"set; export {judge.api_key_env}=…, or name another variable with api_key_env"
         )
     if not (key.isascii() and key.isprintable()):
         raise MissingKeyError(
-            f"the environment variable {judge.api_key_env} holds characters no key has (a line break, a letter outside ASCII); "
+            f"the environment variable {judge.api_key_env} holds characters that no key has (a line break, a non-ASCII letter); "
             "set it again"
         )
     return key
@@ -145,7 +145,9 @@ _TOO_LARGE = f"a reply of more than {REPLY_BYTES} bytes; it was not read"
 def refuse_packed(encoding: str) -> None:
     """Raise RefusedReplyError for a reply in this content-encoding, unless it is as it was asked for: none."""
     if any(name.strip().lower() not in ("", "identity") for name in encoding.split(",")):
-        raise RefusedReplyError(f"a reply in content-encoding {encoding[:40]!r}, which was not asked for; it was not unpacked")
+        raise RefusedReplyError(
+            f"a reply in content-encoding {encoding[:40]!r}, which was not requested; it was not decompressed"
+        )
 
 
 async def capped(chunks: AsyncIterable[bytes], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
@@ -190,10 +192,10 @@ def no_response(error: Exception, *, is_begun: bool = True) -> Answer:
     detail = next((str(cause) for cause in reversed(causes) if str(cause)), type(error).__name__)
     detail = malformed.message if malformed else "the server closed it" if is_cut else detail
     if is_head:
-        detail = f"what answers does not speak HTTP as it should: {detail}"
+        detail = f"the server's response is not valid HTTP: {detail}"
     by_way_of = next((cause for cause in causes if isinstance(cause, aiohttp.ClientProxyConnectionError)), None)
     if by_way_of is not None:
-        detail = f"the proxy that the environment names does not answer: {detail}; start it, or name the judge's host in no_proxy"
+        detail = f"the proxy set in the environment does not answer: {detail}; start it, or name the judge's host in no_proxy"
     if not is_begun or any(isinstance(cause, connecting) for cause in causes):
         return Answer(ReplyStatus.UNREACHABLE, f"no connection: {detail}", is_sent=False)
     if any(isinstance(cause, aiohttp.ServerTimeoutError) for cause in causes):
@@ -204,9 +206,9 @@ def no_response(error: Exception, *, is_begun: bool = True) -> Answer:
 def _refused_by_proxy(error: "aiohttp.ClientHttpProxyError") -> Answer:
     """A proxy that opens no way to the provider. It is shown without its login, which the error's own text holds."""
     where, said = endpoint(str(error.request_info.real_url)), f"HTTP {error.status} {error.message}".strip()
-    advice = "see that it may and can reach that host"
+    advice = "check that it is allowed and able to reach that host"
     if error.status == 407:
-        advice = "write its user and password into the environment variable https_proxy"
+        advice = "add its user and password to the environment variable https_proxy"
     detail = f"the proxy {where} does not connect to the judge's host ({said}); {advice}, or name that host in no_proxy"
     return Answer(ReplyStatus.UNREACHABLE, f"no connection, and nothing was sent: {detail}", is_sent=False)
 

@@ -35,5 +35,7 @@ def is_by_sdk() -> bool:
     """Whether the environment asks for the SDK's transport. Raises InputError for a word it does not know."""
     chosen = os.environ.get(SETTING, "aiohttp")
     if chosen not in ("aiohttp", "sdk"):
-        raise InputError(f'the environment variable {SETTING} = "{chosen}" is no transport; it is aiohttp (the default) or sdk')
+        raise InputError(
+            f'the environment variable {SETTING} = "{chosen}" is not a transport; available: aiohttp (the default), sdk'
+        )
     return chosen == "sdk"

@@ -128,7 +128,7 @@ class KeptPause:
             return
         self.told_until_us = until_us
         log.warning(
-            "nothing is asked for %.0f s, until %s UTC: a provider refused the key for its rate limits (429) and asked for a "
-            "pause, in an earlier run or another process, and the ledger keeps it",
+            "no requests are sent for %.0f s, until %s UTC: in an earlier run or another process the provider answered 429 (rate "
+            "limit) and asked for a pause, which the ledger records",
             left_us / 1e6, datetime.fromtimestamp(until_us / 1e6, UTC).strftime("%H:%M:%S"),
         )  # fmt: skip

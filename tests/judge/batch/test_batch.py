@@ -151,7 +151,10 @@ def test_a_batch_rejected_whole_stops_the_next_and_is_asked_again(make_bench: Ca
         return _rejecting(call, body)
 
     wire.is_early, wire.change = is_early, change
-    with pytest.raises(RejectedError, match=r"rejects what it is sent.*max_tokens is not supported.*asks only what is missing"):
+    with pytest.raises(
+        RejectedError,
+        match=r"rejects what it is sent, each time with the same message.*max_tokens is not supported.*asks only what is missing",
+    ):
         bench.run(rules={"max_lines": 8})
     assert wire.n("POST /batches") == 2, "the first came back while the second was sent; two more are not"
     assert bench.rows("SELECT count(*) FROM replies") == [(0,)], "no rejection is kept for good"
@@ -255,7 +258,7 @@ def test_a_run_beside_another_waits_for_its_batch(make_bench: Callable[..., Benc
     outcome = bench.run(on_progress=told.append)
     assert other.told() == [N_REQUESTS, 0, False]
     assert (outcome.n_cached, outcome.n_asked) == (N_REQUESTS, 0)
-    assert told == [f"batch 1 of 1: another process looks after it, {N_REQUESTS} lines"]
+    assert told == [f"batch 1 of 1: handled by another process, {N_REQUESTS} lines"]
     assert bench.wire.n("POST /batches") == 1
     assert bench.wire.bills() == {1: N_REQUESTS}
 
@@ -302,7 +305,7 @@ def test_a_request_that_fits_no_file_is_left_out_and_says_so(make_bench: Callabl
     outcome = bench.run(rules={"max_file_bytes": 7_000})
     left = bench.replies().filter(status="not_asked")
     assert 0 < left.height == outcome.n_by_status["not_asked"] < N_REQUESTS
-    assert "do not fit into a batch file of 7000; ask it online" in left["error_detail"][0]
+    assert "do not fit into a batch file of 7000; send it online" in left["error_detail"][0]
     assert outcome.n_answered == N_REQUESTS - left.height
 
 
@@ -385,7 +388,9 @@ def test_a_provider_that_is_away_for_a_while_is_waited_for(make_bench: Callable[
 def test_a_provider_that_stays_away_leaves_the_batch_for_later(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     bench.wire.answer = lambda call: (503, b"busy") if call.startswith("GET /batches/") else None
-    with pytest.raises(ProviderError, match=r"its Batch API ended each try as server_error .*HTTP 503: busy.*See what ails it"):
+    with pytest.raises(
+        ProviderError, match=r"every call to its Batch API ended as server_error .*HTTP 503: busy.*Check the provider"
+    ):
         bench.run(rules={"patience_s": 0.2})
     bench.wire.answer = lambda _call: None
     assert bench.run().n_answered == N_REQUESTS
@@ -400,7 +405,9 @@ def test_a_batch_of_another_account_is_not_given_up(make_bench: Callable[..., Be
     with pytest.raises(InputError, match=r"32 requests of .* with the key of SALON_TEST_KEY.*set base_url and api_key_env back"):
         bench.run(judge=bench.judge(api_key_env="SALON_OTHER_KEY"))
     monkeypatch.setenv("SALON_TEST_KEY", "k")
-    with pytest.raises(InputError, match=r"the benchmark asks https://judge.example/v1 .*set base_url and api_key_env back"):
+    with pytest.raises(
+        InputError, match=r"the benchmark file now has https://judge.example/v1 .*set base_url and api_key_env back"
+    ):
         bench.run(judge=bench.judge(base_url="https://judge.example/v1"))
     assert bench.run().n_answered == N_REQUESTS
 
@@ -417,7 +424,8 @@ def test_a_batch_the_provider_has_forgotten_is_asked_again_and_counted_as_possib
     assert set(here.replies()["n_attempts"]) == {2}
     detail = here.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
     assert len(detail) == N_REQUESTS
-    assert detail[0][0].endswith(b"any more; it may have been billed")
+    assert detail[0][0].startswith(b"the provider no longer knows batch ")
+    assert detail[0][0].endswith(b"; it may have been billed")
 
 
 def test_results_that_are_not_there_yet_are_not_bought_again(make_bench: Callable[..., Bench]) -> None:
@@ -427,7 +435,7 @@ def test_results_that_are_not_there_yet_are_not_bought_again(make_bench: Callabl
         return body.replace(b'"output_file_id":"file-', b'"output":"file-') if call.startswith("GET /batches/") else body
 
     bench.wire.change = without_files
-    with pytest.raises(ProviderError, match=f"has {N_REQUESTS} replies and names no file of them"):
+    with pytest.raises(ProviderError, match=f"has {N_REQUESTS} replies but no file with them"):
         bench.run()
     bench.wire.change = lambda _call, body: body
     assert bench.run().n_answered == N_REQUESTS
@@ -488,7 +496,7 @@ def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench]
     assert (outcome.n_answered, outcome.n_asked) == (N_REQUESTS, N_REQUESTS + 3)
     assert bench.wire.bills() == {1: N_REQUESTS - 3, 2: 3}
     lost = bench.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
-    assert [row[0] for row in lost] == [b"the batch ended and no reply to this request came; it may have been billed"] * 3
+    assert [row[0] for row in lost] == [b"the batch ended without a reply to this request; it may have been billed"] * 3
     assert not any("another answer" in text for text in bench.replies()["reply_text"])
     bench.check_all_is_settled()
 
@@ -553,7 +561,7 @@ def test_an_online_run_waits_for_what_is_in_a_batch(make_bench: Callable[..., Be
 
 def test_another_model_under_the_judges_name_stops_the_run_after_its_replies_are_stored(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench({"line_faults": {"wrong_model": 0.5, "error_500": 0.2}})
-    with pytest.raises(ProviderError, match="nothing more is asked"):
+    with pytest.raises(ProviderError, match="no more requests are sent"):
         bench.run()
     assert bench.wire.n("POST /batches") == 1  # the lines that failed are not asked again
     stored = bench.replies().filter(status="answered")

@@ -124,7 +124,7 @@ def test_a_creation_refused_for_longer_than_five_minutes_stops_the_run_and_keeps
     created, told = CREATION[native["provider"]], (429, REFUSALS[native["provider"]])
     bench.wire.answer, bench.wire.headers = lambda call: told if call == created else None, {"Retry-After": "7200"}
     threading.Timer(10.0, stop.set).start()  # or it would sleep
-    with pytest.raises(ProviderDownError, match=r"asks for a pause of [\d,]+ s .*nothing more is asked") as stopped:
+    with pytest.raises(ProviderDownError, match=r"asks for a pause of [\d,]+ s .*no more requests are sent") as stopped:
         bench.run(stop=stop)
     assert stopped.value.exit_code == 3
     assert bench.wire.n(created) == 1
@@ -206,7 +206,7 @@ def test_a_requests_name_fits_anthropic_and_comes_back(digest: bytes, ask: str, 
     assert len(name) <= 64
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
     line = orjson.dumps({"custom_id": name, "result": {"type": "expired"}})
-    assert _results(api, line) == [(custom_id, NotSent("the batch expired before it was asked"))]
+    assert _results(api, line) == [(custom_id, NotSent("the batch expired before this request was processed"))]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_what_can_be_is_believed_and_the_rest_is_of_unknown_cost(
         return
     assert (answer.n_input_tokens, answer.n_cached_tokens, answer.n_output_tokens) == (None, None, None)
     assert is_not_believed(answer.detail)
-    assert f"{reported[0]:,} read" in str(answer.detail)
+    assert f"{reported[0]:,} input" in str(answer.detail)
     assert costs.charged_usd(ESTIMATE, answer) == ESTIMATE.worst_usd
     costs.observe(ESTIMATE, answer)
     assert costs.seen == Observed()

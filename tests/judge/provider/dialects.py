@@ -113,7 +113,7 @@ ANTHROPIC = Dialect(
     "anthropic", "/v1/messages", ("x-api-key", ""), {"temperature": 0, "max_tokens": 500}, _anthropic, _anthropic_error,
     _anthropic_error(400, "", "Output blocked by content filtering policy"), {"type": "tool_use", "id": "1"},
     {"model": "judge's model", "messages": "rubric", "system": "rubric", "stream": "whole", "n": "repeats",
-     "max_completion_tokens": "max_tokens", "seed": "has none", "response_format": "structured_output"},
+     "max_completion_tokens": "max_tokens", "seed": "does not support it", "response_format": "structured_output"},
 )  # fmt: skip
 GEMINI = Dialect(
     "gemini", "/v1/models/judge:generateContent", ("x-goog-api-key", ""),

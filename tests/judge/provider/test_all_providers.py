@@ -66,7 +66,7 @@ CASES: dict[str, Case] = {
     "NaN": (lambda d: Play(body=d.said(SCORE)[:-1] + b',"x":NaN}'), S.BAD_RESPONSE, "not JSON"),
     "a key twice": (lambda d: Play(body=d.said(SCORE)[:-1] + b',"usage":1,"usage":2}'), S.BAD_RESPONSE, "twice"),
     "too large": (lambda _: Play(body=b"x" * (REPLY_BYTES + 1)), S.BAD_RESPONSE, "it was not read"),
-    "packed": (lambda _: Play(body=b"x", headers={"content-encoding": "gzip"}), S.BAD_RESPONSE, "not unpacked"),
+    "packed": (lambda _: Play(body=b"x", headers={"content-encoding": "gzip"}), S.BAD_RESPONSE, "not decompressed"),
     "a redirect": (lambda _: Play(status=307, headers={"location": "/x?secret=1"}), S.BAD_RESPONSE, "base_url"),
     "refused": (lambda d: d.error(400, "", "temperature: at most 2"), S.REJECTED, "temperature: at most 2"),
     "too much": (lambda d: d.error(413, "", "too large"), S.REJECTED, "HTTP 413"),
@@ -219,7 +219,7 @@ def test_several_pictures_stand_in_their_places_each_of_its_own_kind(dialect: Di
 
 def test_parameters_that_are_none_of_the_judges_are_refused_with_what_to_do(dialect: Dialect) -> None:
     for name, advice in dialect.refused.items():
-        with pytest.raises(InputError, match=f"^{name} cannot be set there; .*{advice}"):
+        with pytest.raises(InputError, match=f"^{name} cannot be set here; .*{advice}"):
             provider_of(dialect.judge("http://localhost:1")).check_parameters(dialect.parameters | {name: 1})
 
 
@@ -379,8 +379,8 @@ def test_what_anthropic_keeps_for_later_is_charged_at_its_own_price(provider: An
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({}, "max_tokens is missing; Anthropic asks for one"), ({"max_tokens": True}, "is not a number"),
-     ({"max_tokens": 0}, "= 0 is not a number"), ({"max_tokens": 9, "cache_control": {"ttl": "1h"}}, "leave it out")],
+    [({}, "max_tokens is missing; Anthropic requires it in each request"), ({"max_tokens": True}, "is not a number"),
+     ({"max_tokens": 0}, "= 0 is not a number"), ({"max_tokens": 9, "cache_control": {"ttl": "1h"}}, "remove it")],
 )  # fmt: skip
 def test_anthropic_is_not_asked_without_what_it_asks_for(parameters: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -390,5 +390,5 @@ def test_anthropic_is_not_asked_without_what_it_asks_for(parameters: dict[str, A
 @pytest.mark.parametrize("dialect", [ANTHROPIC, GEMINI], ids=["anthropic", "gemini"])
 def test_a_detail_that_only_openai_knows_is_refused(dialect: Dialect) -> None:
     judge = dialect.judge("http://localhost:1", detail="low")
-    with pytest.raises(InputError, match='knows no detail = "low"; set max_side_px'):
+    with pytest.raises(InputError, match='does not support detail = "low"; set max_side_px'):
         provider_of(judge).check(judge)

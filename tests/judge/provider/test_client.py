@@ -194,7 +194,7 @@ def test_no_proxy_stands_before_this_machine(provider: Any, judge: Judge, monkey
     assert ask(judge.model_copy(update={"base_url": provider.url})).status == S.ANSWERED
     answer = ask(judge.model_copy(update={"base_url": "http://judge.invalid/v1"}))
     assert (answer.status, answer.is_sent) == (S.UNREACHABLE, False)
-    assert "the proxy that the environment names does not answer" in (answer.detail or "")
+    assert "the proxy set in the environment does not answer" in (answer.detail or "")
 
 
 @pytest.mark.parametrize("proxy", ["http://user:hid#den@proxy.invalid:8080", "http://user:hid/den@proxy.invalid", "hidden:3128"])
@@ -202,7 +202,7 @@ def test_a_proxy_that_is_no_address_is_told_without_its_password(proxy: str, mon
     monkeypatch.setenv("SALON_TEST_KEY", KEY)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("https_proxy", proxy)
-    with pytest.raises(InputError, match="the environment variable https_proxy is no address; write http://user:") as told:
+    with pytest.raises(InputError, match="the environment variable https_proxy is not an address; write http://user:") as told:
         ask(Judge(model="gpt-4.1", base_url="https://judge.invalid/v1", api_key_env="SALON_TEST_KEY"))
     assert "hid" not in str(told.value)
 
@@ -227,8 +227,9 @@ def test_what_a_proxy_did_not_pass_on_was_not_sent(address: str, play: Play, mon
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of how the SDK's transport hands a proxy's login on
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(407, "write its user and password into the environment variable https_proxy"),
-     (403, "see that it may and can reach that host"), (502, "see that it may and can reach that host")],
+    [(407, "add its user and password to the environment variable https_proxy"),
+     (403, "check that it is allowed and able to reach that host"),
+         (502, "check that it is allowed and able to reach that host")],
 )  # fmt: skip
 def test_a_proxy_that_opens_no_way_to_the_provider_was_sent_nothing(
     status: int, words: str, monkeypatch: pytest.MonkeyPatch
@@ -250,7 +251,7 @@ def test_a_proxy_that_opens_no_way_to_the_provider_was_sent_nothing(
 
 def test_a_transport_nobody_knows_is_refused(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SALON_TRANSPORT", "carrier pigeon")
-    with pytest.raises(InputError, match='SALON_TRANSPORT = "carrier pigeon" is no transport; it is aiohttp'):
+    with pytest.raises(InputError, match='SALON_TRANSPORT = "carrier pigeon" is not a transport; available: aiohttp'):
         OpenAIProvider(judge, 1, 1)
 
 
@@ -354,6 +355,6 @@ def test_a_body_made_in_pieces_is_as_long_as_it_says_and_lets_go_of_its_picture(
 def test_a_provider_nobody_knows_is_refused_with_those_there_are() -> None:
     assert provider_of(Judge(model="m")) is OpenAIProvider
     with pytest.raises(
-        InputError, match=r'judges.provider = "nobody" of m is not a provider; it is one of anthropic, gemini, openai$'
+        InputError, match=r'judges.provider = "nobody" of m is not a provider; available: anthropic, gemini, openai$'
     ):
         provider_of(Judge(model="m", provider="nobody"))

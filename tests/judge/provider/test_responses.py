@@ -112,7 +112,7 @@ BAD_200 = {
     ("location", "where"),
     [
         ("https://u:p@judge.example/v2?key=s", "https://judge.example;"), ("/v2/x?key=s", "/v2/x;"), ("", "another address;"),
-        ("http://[::1", "what is no address;"), ("//[x]/", "what is no address;"),
+        ("http://[::1", "something that is not an address;"), ("//[x]/", "something that is not an address;"),
     ],
 )  # fmt: skip
 def test_a_redirect_says_where_it_leads_without_its_secrets(location: str, where: str) -> None:
@@ -218,22 +218,24 @@ def test_a_streams_pieces_are_one_text_whatever_they_hold(pieces: list[str]) -> 
 REMEDIES = {
     "openai, reasoning": (
         400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        "write max_completion_tokens in place of max_tokens",
+        "replace max_tokens with max_completion_tokens",
     ),
-    "an older server": (400, "Unrecognized request argument supplied: max_completion_tokens", "write max_tokens in place of"),
-    "a strict server": (422, "body -> max_completion_tokens: Extra inputs are not permitted", "write max_tokens in place of"),
+    "an older server": (400, "Unrecognized request argument supplied: max_completion_tokens",
+                      "replace max_completion_tokens with max_tokens"),
+    "a strict server": (422, "body -> max_completion_tokens: Extra inputs are not permitted",
+                      "replace max_completion_tokens with max_tokens"),
     "no schema": (400, "This model does not support response_format of type json_schema", "set structured_output = false"),
     "temperature": (
         400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
-        "take temperature out",
+        "remove temperature",
     ),
-    "vllm, no pictures": (400, "Qwen/Qwen3-8B is not a multimodal model", "name a model that sees pictures"),
-    "pictures refused": (400, "image_url content is not supported by this endpoint", "name a model that sees pictures"),
+    "vllm, no pictures": (400, "Qwen/Qwen3-8B is not a multimodal model", "name a model that accepts pictures"),
+    "pictures refused": (400, "image_url content is not supported by this endpoint", "name a model that accepts pictures"),
     "vllm, two pictures": (400, "At most 1 image(s) may be provided in one prompt.", "--limit-mm-per-prompt"),
     "context": (400, "This model's maximum context length is 4096 tokens. However, you requested 9000", "smaller pictures"),
     "vllm, model": (404, "The model `qwen` does not exist.", "as the server lists it at /models"),
     "ollama, model": (404, 'model "qwen" not found, try pulling it first', "as the server lists it at /models"),
-    "fastapi, path": (404, "Not Found", "see that base_url ends where the API begins"),
+    "fastapi, path": (404, "Not Found", "check that base_url ends where the API begins"),
 }  # fmt: skip
 
 

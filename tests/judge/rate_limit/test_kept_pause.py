@@ -12,7 +12,7 @@ from tasks.ledger.ledger import Ledger
 NOON_US = 12 * 3600 * 1_000_000
 S = 1_000_000
 CASES: dict[str, tuple[int, float, str | None]] = {
-    "five minutes": (300 * S, 0.0, "nothing is asked for 300 s, until 12:05:00 UTC"),
+    "five minutes": (300 * S, 0.0, "no requests are sent for 300 s, until 12:05:00 UTC"),
     "beyond what was heard here": (300 * S, 60.0, "until 12:05:00 UTC"),
     "heard here": (300 * S, 299.0, None),
     "soon over": (4 * S, 0.0, None),
@@ -42,4 +42,4 @@ def test_who_waits_for_a_pause_of_another_process_says_so(ledger: Ledger, caplog
     with caplog.at_level(logging.WARNING, "salon.judge"):
         asyncio.run(wait())
     (message,) = caplog.messages
-    assert message.startswith(("nothing is asked for 200 s", "nothing is asked for 199 s"))
+    assert message.startswith(("no requests are sent for 200 s", "no requests are sent for 199 s"))

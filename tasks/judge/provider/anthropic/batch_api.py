@@ -62,7 +62,7 @@ class AnthropicBatches:
         try:
             body = await asyncio.to_thread(_requests, Path(file_id), token[:_TOKEN_CHARACTERS])
         except OSError:
-            raise self._calls.failed("the file of its requests is gone", ReplyStatus.NOT_ASKED, is_absent=True) from None
+            raise self._calls.failed("its request file no longer exists", ReplyStatus.NOT_ASKED, is_absent=True) from None
         return self._read(await self._calls.json("POST", self._url(), body))
 
     async def find(self, token: str, since_s: int, n_lines: int) -> list[ProviderBatch]:
@@ -134,7 +134,7 @@ class AnthropicBatches:
         if not seen.is_ended or is_archived:
             raise UndecidedError(is_lost=is_archived)
         if seen.output_file_id is None:
-            raise self._calls.failed(f"batch {seen.provider_id} has ended and names no results, so whose it is cannot be told")
+            raise self._calls.failed(f"batch {seen.provider_id} has ended without results, so its owner cannot be determined")
         try:
             name = text(mapping(orjson.loads(await self._calls.first_line(seen.output_file_id))).get("custom_id"))
         except orjson.JSONDecodeError:
@@ -145,7 +145,7 @@ class AnthropicBatches:
             raise
         if name is None:
             raise self._calls.failed(
-                f"the first result of batch {seen.provider_id} cannot be read, so whose it is cannot be told"
+                f"the first result of batch {seen.provider_id} cannot be read, so its owner cannot be determined"
             )
         return name.startswith(f"{token[:_TOKEN_CHARACTERS]}_")
 
@@ -224,5 +224,5 @@ def _ended(content: dict[str, Any]) -> Ended:
             kind = mapping(told.get("error", told)).get("type")
             return read_failure(_ERROR_STATUSES.get(str(kind), 500), {}, orjson.dumps(told))
         case "canceled" | "expired" as why:
-            return NotSent(f"the batch {'was cancelled' if why == 'canceled' else why} before it was asked")
-    return Answer(ReplyStatus.BAD_RESPONSE, "a line with no result of a known type")
+            return NotSent(f"the batch {'was cancelled' if why == 'canceled' else why} before this request was processed")
+    return Answer(ReplyStatus.BAD_RESPONSE, "a line without a result of a known type")

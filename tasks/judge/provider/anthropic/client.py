@@ -16,15 +16,15 @@ from tasks.judge.provider.payload import media_type, n_images, refuse, spliced, 
 
 API_VERSION = "2023-06-01"
 _NOT_PARAMETERS = {
-    "model": "name it as the judge's model",
-    "messages": "the rubric has them",
-    "system": "the rubric has it",
+    "model": "set the judge's model instead",
+    "messages": "the rubric defines them",
+    "system": "the rubric defines it",
     "stream": "replies are read whole",
     "n": "use repeats",
     "max_completion_tokens": "Anthropic calls it max_tokens",
-    "response_format": "set structured_output = true for the judge, or output_config among its parameters",
-    "seed": "Anthropic has none",
-    "logprobs": "Anthropic gives none",
+    "response_format": "set structured_output = true for the judge, or output_config in its parameters",
+    "seed": "Anthropic does not support it",
+    "logprobs": "Anthropic does not return them",
 }
 _NOT_IN_SCHEMAS = frozenset({"minimum", "maximum", "multipleOf"})
 """Of a JSON schema, what structured outputs do not take (platform.claude.com, "Structured outputs", 2026-11)."""
@@ -44,10 +44,12 @@ class AnthropicProvider(HttpJudge):
         most = parameters.get("max_tokens")
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
             said = "is missing" if most is None else f"= {most!r} is not a number of tokens"
-            raise InputError(f"max_tokens {said}; Anthropic asks for one with each request, such as max_tokens = 1000")
+            raise InputError(f"max_tokens {said}; Anthropic requires it in each request; set, for instance, max_tokens = 1000")
         control = parameters.get("cache_control")
         if isinstance(control, dict) and control.get("ttl", "5m") != "5m":
-            raise InputError(f'cache_control.ttl = "{control["ttl"]}" has a price that Salon does not know; leave it out (5m)')
+            raise InputError(
+                f'cache_control.ttl = "{control["ttl"]}" has a price that Salon does not know; remove it (the default is 5m)'
+            )
 
     @staticmethod
     def output_bound(parameters: Mapping[str, object]) -> int | None:

@@ -54,12 +54,14 @@ class GeminiBatches:
         _, said, _ = await self._calls.send("POST", self._url("/files", before="upload"), headers=start, content=asked)
         url = said.get("x-goog-upload-url", "")
         if urlsplit(url)[:2] != self._base[:2]:
-            raise self._calls.failed("the provider gives no address at its own host for the file; nothing was sent to another")
+            raise self._calls.failed(
+                "the provider gave no upload address on its own host for the file; nothing was sent to another host"
+            )
         whole = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize", "Content-Type": "application/jsonl"}
         stored = await self._calls.json("POST", url, FilePayload(path, n_bytes), whole)
         file_id = text(mapping(stored.get("file")).get("name"))
         if file_id is None:
-            raise self._calls.failed("the file was taken, and the reply names none")
+            raise self._calls.failed("the file was uploaded, but the reply does not name it")
         return file_id
 
     async def find_file(self, name: str, n_bytes: int) -> str | None:

@@ -25,11 +25,11 @@ _CONFIG_NAMES = {
 }  # fmt: skip
 """What stands in generationConfig alone, by the names it is looked for under."""
 _NOT_PARAMETERS = {
-    "model": "name it as the judge's model",
-    "messages": "the rubric has them",
-    "contents": "the rubric has them",
-    "systemInstruction": "the rubric has it",
-    "system_instruction": "the rubric has it",
+    "model": "set the judge's model instead",
+    "messages": "the rubric defines them",
+    "contents": "the rubric defines them",
+    "systemInstruction": "the rubric defines it",
+    "system_instruction": "the rubric defines it",
     "stream": "replies are read whole",
     "n": "use repeats",
     "generation_config": f"write {_CONFIG}",
@@ -44,9 +44,7 @@ class GeminiProvider(HttpJudge):
     """One judge behind the Gemini API, or an endpoint that speaks it: see base.Provider."""
 
     DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
-    instead_of_detail = (
-        f'set max_side_px, or write {_CONFIG} = {{ mediaResolution = "MEDIA_RESOLUTION_LOW" }} among its parameters'
-    )
+    instead_of_detail = f'set max_side_px, or write {_CONFIG} = {{ mediaResolution = "MEDIA_RESOLUTION_LOW" }} in its parameters'
     _read = staticmethod(read_answer)
 
     @staticmethod
@@ -55,7 +53,7 @@ class GeminiProvider(HttpJudge):
         refuse(parameters, _NOT_PARAMETERS)
         config = parameters.get(_CONFIG, {})
         if not isinstance(config, dict):
-            raise InputError(f"{_CONFIG} is a table; write {_CONFIG} = {{ temperature = 0, maxOutputTokens = 1000 }}")
+            raise InputError(f"{_CONFIG} must be a table; write {_CONFIG} = {{ temperature = 0, maxOutputTokens = 1000 }}")
         refuse(config, _NOT_CONFIG)
 
     @staticmethod

@@ -62,7 +62,7 @@ def read_content(content: dict[str, Any]) -> Answer:
     if finish_reason in _FILTERED:
         return replace(answer, text=said, finish_reason=finish_reason)
     if finish_reason not in _ENDED and said is None:
-        raise UnusableError(f"a 200 without a text, whose finishReason is {finish_reason!r}")
+        raise UnusableError(f"a 200 without text, with finishReason {finish_reason!r}")
     probabilities = _probabilities(mapping(candidates[0].get("logprobsResult")))
     return replace(
         answer,

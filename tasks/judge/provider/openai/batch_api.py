@@ -74,7 +74,7 @@ class OpenAIBatches:
             stored = await self._json(send, transfer_s(n_bytes))
         file_id = text(stored.get("id"))
         if file_id is None:
-            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the file was taken, and the reply names no id"))
+            raise self._failed(Answer(ReplyStatus.BAD_RESPONSE, "the file was uploaded, but the reply names no id"))
         return file_id
 
     async def find_file(self, name: str, n_bytes: int) -> str | None:
@@ -154,7 +154,7 @@ class OpenAIBatches:
             is_unsupported = response.status_code in (404, 405, 501)
             raise self._failed(answer, is_absent=response.status_code == 404, is_unsupported=is_unsupported) from None
         except TimeoutError:
-            raise self._failed(Answer(ReplyStatus.TIMED_OUT, f"no whole reply within {deadline_s:.0f} s")) from None
+            raise self._failed(Answer(ReplyStatus.TIMED_OUT, f"no complete reply within {deadline_s:.0f} s")) from None
         except APIConnectionError as error:
             raise self._failed(no_response(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed call

@@ -32,7 +32,7 @@ def _answer(content: dict[str, Any]) -> Answer:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = message_of(content) if "error" in content else f"keys {sorted(content)[:8]}"
         raise UnusableError(f"a 200 without choices: {said}")
-    _refuse_error(content, "with an error beside its choices")
+    _refuse_error(content, "with an error next to its choices")
     _refuse_error(choices[0], "whose choice is an error")
     text, refusal = _said(choices[0])
     finish_reason = word(choices[0].get("finish_reason"))
@@ -73,7 +73,7 @@ def _said(choice: dict[str, Any]) -> tuple[str | None, str | None]:
         refusal = refused if refusal is None else refusal
     if isinstance(beside, str):
         if content not in (None, "", beside):
-            raise UnusableError("a 200 whose first choice says two things: a message, and another text beside it")
+            raise UnusableError("a 200 whose first choice contradicts itself: its message differs from its text")
         content = content or beside
     if not isinstance(content, str | None) or not isinstance(refusal, str | None):
         raise UnusableError(

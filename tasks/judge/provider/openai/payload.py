@@ -9,8 +9,8 @@ from tasks.judge.provider.exchange import RequestPicture
 from tasks.judge.provider.payload import SplicedPayload, media_type, n_images, refuse, spliced
 
 NOT_PARAMETERS = {
-    "model": "name it as the judge's model",
-    "messages": "the rubric has them",
+    "model": "set the judge's model instead",
+    "messages": "the rubric defines them",
     "stream": "replies are read whole",
     "n": "use repeats",
 }

@@ -236,8 +236,8 @@ def test_weights_are_read_once_and_again_when_they_changed(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('weights = "nowhere"', "nowhere is not there"),
-        (f"version = {json.dumps([sys.executable, '-c', 'exit(3)'])}", "ended with code 3"),
+        ('weights = "nowhere"', "nowhere does not exist"),
+        (f"version = {json.dumps([sys.executable, '-c', 'exit(3)'])}", "ended with exit code 3"),
         ('version = ["no-such-program"]', "no-such-program"),
     ],
     ids=["weights", "version", "program"],

@@ -83,5 +83,5 @@ def test_a_setting_that_a_server_refuses_is_told_with_what_to_change(
     file = write_benchmark(tmp_path, provider.url, judge="parameters = { max_tokens = 600 }")
     said = salon(command[0], file, *command[1:])
     assert said.code == 3
-    assert "rite max_completion_tokens in place of max_tokens in its parameters" in " ".join((said.out + said.err).split())
+    assert "eplace max_tokens with max_completion_tokens in its parameters" in " ".join((said.out + said.err).split())
     assert provider.n < N_SAMPLES

@@ -173,7 +173,7 @@ def test_lines_of_no_use_are_told_and_cost_nothing(tmp_path: Path, salon: Callab
     assert said.code == 1, said.err
     assert "8 rows: 1 stored, 0 there already, 5 left out, 1 contradicting, 1 failed" in said.out
     assert "r.jsonl, line 4" in said.out
-    assert f"left out: r.jsonl, line 2: custom_id '{'f' * 64}-0' is of no request" in " ".join(said.out.split())
+    assert f"left out: r.jsonl, line 2: custom_id '{'f' * 64}-0' matches no request" in " ".join(said.out.split())
     assert "contradicting: s.jsonl, line 1, " in said.out
     assert salon("export", file, "--batch-files", "again").code == 0
     assert len(lines_of(tmp_path / "again")) == N - 1, "what failed, and what nothing came of, is still to be asked"
@@ -211,11 +211,15 @@ def test_another_model_does_not_answer_in_its_place(tmp_path: Path, salon: Calla
     ("command", "code", "why"),
     [
         (("export", "{file}", "--batch-files", "made"), 2, "made is not an empty folder"),
-        (("export", "{native}", "--batch-files", "new"), 2, 'judge claude: provider = "anthropic" has no batch files'),
-        (("import", "{file}", "--batch-results", "nowhere"), 2, "no file of results (*.jsonl)"),
-        (("import", "{file}", "--batch-results", "asked"), 2, "beside the 1 of requests that were exported"),
+        (
+            ("export", "{native}", "--batch-files", "new"),
+            2,
+            'judge claude: batch files for an offline engine are not available for provider = "anthropic"',
+        ),
+        (("import", "{file}", "--batch-results", "nowhere"), 2, "no results file (*.jsonl)"),
+        (("import", "{file}", "--batch-results", "asked"), 2, "besides the 1 exported files of requests"),
         (("import", "{file}", "--batch-results", "others"), 2, "none of 1 lines answers a request of this benchmark"),
-        (("import", "{native}", "--batch-results", "others"), 2, "has no batch files"),
+        (("import", "{native}", "--batch-results", "others"), 2, "batch files for an offline engine are not available"),
         (("import", "{file}"), 2, "give either --replies RECORDED"),
         (("import", "{file}", "--replies", "r.jsonl", "--batch-results", "others"), 2, "give either --replies RECORDED"),
     ],
