@@ -43,7 +43,7 @@ def delimited(path: Path, name: str, empty: str | None = None) -> Iterator[tuple
                     problem = _problem(header, cells, separator)
                     yield number, problem or {at: cell or empty for at, cell in zip(header, cells, strict=True)}, header
     except csv.Error as error:
-        advice = "a quote may be open that should be closed, or be doubled inside a quoted cell"
+        advice = "a quote may be left open, or not be doubled inside a quoted cell"
         raise SourceError(f"{name}, row {number + 1} is not valid CSV ({error}); {advice}") from error
     except OSError as error:
         raise SourceError(f"{name} cannot be read: {error.strerror or error}") from error
@@ -58,7 +58,7 @@ def separated_otherwise(path: Path, name: str) -> str | None:
             separator = separator_of(file, path, name)
     except (OSError, SourceError):
         return None
-    return None if separator == "," else f"{name} is read with a {SEPARATORS[separator]} between its cells, as in its header"
+    return None if separator == "," else f"{name} is read with a {SEPARATORS[separator]} as separator, as in its header"
 
 
 def separator_of(file: TextIO, path: Path, name: str) -> str:
@@ -79,8 +79,8 @@ def separator_of(file: TextIO, path: Path, name: str) -> str:
     if len(found) > 1:
         several = " and a ".join(SEPARATORS[one] for one in found)
         raise SourceError(
-            f"{name}, row 0 has a {several} outside quotes, and one of them must separate the columns; quote the names that "
-            'hold another ("a;b")'
+            f"{name}, row 0 has a {several} outside quotes, but only one can separate the columns; quote the names that "
+            'contain the other ("a;b")'
         )
     return found[0] if found else ","
 
@@ -112,21 +112,21 @@ def _checked(header: list[str] | None, name: str) -> tuple[str, ...]:
     if not header:
         raise SourceError(f"{name} is empty, or begins with a blank line; its first row names the columns")
     if len(header) > CSV_COLUMNS:
-        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {CSV_COLUMNS:,} are read")
+        raise SourceError(f"{name}, row 0 names {len(header):,} columns; at most {CSV_COLUMNS:,} are allowed")
     if not _is_utf8(header):
         raise SourceError(f"{name}, row 0 is not UTF-8; save the file as UTF-8")
     repeated = sorted(column for column, n in Counter(header).items() if n > 1 and column)
     if repeated:
-        raise SourceError(f"{name}, row 0 names the column {repeated[0]!r} twice; give each column a name of its own")
+        raise SourceError(f"{name}, row 0 names the column {repeated[0]!r} twice; give each column its own name")
     return tuple(header)
 
 
 def _problem(header: Sequence[str], cells: list[str], separator: str) -> str | None:
     if len(cells) != len(header):
-        one = f"a line break or a {SEPARATORS[separator]} may stand outside quotes"
-        return f"has {len(cells)} cells where the header has {len(header)}; {one}"
+        one = f"a cell with a line break or a {SEPARATORS[separator]} may lack quotes"
+        return f"has {len(cells)} cells, but the header has {len(header)}; {one}"
     if sum(map(len, cells)) > ROW_BYTES:
-        return f"is over {ROW_BYTES} characters long"
+        return f"is longer than {ROW_BYTES} characters"
     return None if _is_utf8(cells) else "holds a byte that is not UTF-8"
 
 

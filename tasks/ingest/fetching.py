@@ -47,7 +47,7 @@ class _CheckedResolver(AbstractResolver):
         for kind, _, protocol, _, where in found:
             address = str(where[0])
             if not is_public(address):
-                raise _PrivateAddressError(f"leads to {address}, which is no public address")
+                raise _PrivateAddressError(f"leads to {address}, which is not a public address")
             results.append(
                 {
                     "hostname": host, "host": address, "port": port, "family": kind, "proto": protocol,
@@ -119,7 +119,7 @@ async def _follow(session: aiohttp.ClientSession, text: str, hosts: Collection[s
             if response.status not in _REDIRECTS:
                 return response.status if response.status in _PASSING else _missing(text, response.status)
             wanted = _target(allowed, response.headers.get("Location", ""))
-    return RefusedPath(SampleStatus.REMOTE_REFUSED, f"{quote(shown_url(text))} is redirected more than {MAX_REDIRECTS} times")
+    return RefusedPath(SampleStatus.REMOTE_REFUSED, f"{quote(shown_url(text))} redirects more than {MAX_REDIRECTS} times")
 
 
 async def _body(response: aiohttp.ClientResponse, text: str, max_bytes: int) -> bytes | RefusedPath:
@@ -127,7 +127,7 @@ async def _body(response: aiohttp.ClientResponse, text: str, max_bytes: int) -> 
     async for piece in response.content.iter_chunked(1 << 16):
         content += piece
         if len(content) > max_bytes:
-            return RefusedPath(SampleStatus.FILE_TOO_LARGE, f"{quote(shown_url(text))} has over {max_bytes} bytes")
+            return RefusedPath(SampleStatus.FILE_TOO_LARGE, f"{quote(shown_url(text))} has more than {max_bytes} bytes")
     return bytes(content)
 
 
@@ -146,16 +146,16 @@ def allow(text: str, hosts: Collection[str]) -> URL | RefusedPath:
         url = read_url(text)
         host, port = url.host, url.port
     except ValueError:
-        return _refused(text, "is not a URL that can be read")
+        return _refused(text, "is not a valid URL")
     if host is None or port is None or url.scheme not in {"http", "https"}:
-        return _refused(text, "is no https address")
+        return _refused(text, "is not an https address")
     if url.user is not None or url.password is not None:
         return _refused(text, "holds a user name or a password; write the address without them")
     named = f"[{host}]" if ":" in host else host
     wanted = {f"{named}:{port}".lower(), *([named.lower()] if port == 443 else [])}
     if not wanted & {one.lower() for one in hosts}:
         listed = ", ".join(hosts) or "none"
-        return _refused(text, f"is on a host that the source's remote_hosts does not name ({listed})")
+        return _refused(text, f"is on a host that is not in the source's remote_hosts ({listed})")
     address = _address(host)
     if url.scheme == "http" and not (address is not None and address.is_loopback):
         return _refused(text, "is not https")
@@ -190,7 +190,7 @@ def read_url(text: str) -> URL:
     try:
         return URL(text.strip())
     except IndexError as error:  # yarl's, of some texts with @ and ]
-        raise ValueError("not a URL that can be read") from error
+        raise ValueError("not a valid URL") from error
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:

@@ -204,7 +204,7 @@ def known_source(path: Path) -> KnownSource | None:
 
 def forget(lake: Lake) -> None:
     """Let every source be read anew."""
-    with store_error(f"forgetting what {lake.place} knows of the sources"):
+    with store_error(f"deleting what {lake.place} knows of the sources"):
         for path in (lake.root / FOLDER).glob("*.json.z"):
             with own_folder(lake.root, path.parent) as folder:
                 remove_in(folder, path.name)

@@ -56,7 +56,7 @@ class LeftOut:
             clauses.append(f"{what} not read ({_counted(self.n_by_suffix)}); pictures are {' '.join(sorted(IMAGE_SUFFIXES))}")
         if self.n_hidden:
             what = "1 hidden picture is" if self.n_hidden == 1 else f"{self.n_hidden:,} hidden pictures are"
-            clauses.append(f"{what} not read (a name, or a folder's, begins with a full stop)")
+            clauses.append(f"{what} not read (the name, or a folder's, begins with a dot)")
         if self.n_without_row:
             what = "1 picture has" if self.n_without_row == 1 else f"{self.n_without_row:,} pictures have"
             clauses.append(f"{what} no row in {_named(self.metadata)}")

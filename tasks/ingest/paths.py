@@ -71,7 +71,7 @@ def locate(root: Path, relative: str) -> Path | RefusedPath:
         except (OSError, RuntimeError, ValueError) as error:  # too long a name, a loop of links, not encodable
             return RefusedPath(SampleStatus.MISSING_FILE, f"{quote(relative)} cannot be looked up: {quote(str(error))}")
         if not real.is_relative_to(real_root):
-            return RefusedPath(SampleStatus.OUTSIDE_ROOT, f"{quote(relative)} is a link that leaves the source's folder")
+            return RefusedPath(SampleStatus.OUTSIDE_ROOT, f"{quote(relative)} is a link out of the source's folder")
         return real if stat.S_ISREG(mode) else _not_a_file(relative)
     return RefusedPath(SampleStatus.MISSING_FILE, f"there is no file {quote(relative)} in the source's folder")
 

@@ -65,7 +65,7 @@ def match_ratings(
     """
     frame = _frame(cells).with_columns(pl.col("dimension").replace(dict(dimensions)))
     if frame.is_empty():
-        raise SourceError("the tables of ratings hold no rating; check the files, and `where` under [ratings]")
+        raise SourceError("the tables of ratings contain no ratings; check the files, and `where` under [ratings]")
     found = _with_what_was_looked_up(matched(frame, samples))
     number = pl.col("rating").cast(pl.String).str.strip_suffix(".0")
     ok = found.filter(status=RatingStatus.OK.value).with_columns(key="rating_key", value="rating", text=number)
@@ -75,8 +75,8 @@ def match_ratings(
         _check_no_sample_meant_twice(frame, found, samples)
         first = ", ".join(found["rating_key"].head(N_EXAMPLES)) + _looked_up(frame, samples)
         raise SourceError(
-            f"none of the {found.height} ratings is of a sample of the dataset (the first: {first}); map item_id, "
-            "and model where one id stands for several models, under [ratings] columns"
+            f"none of the {found.height} ratings matches a sample of the dataset (the first: {first}); map item_id, "
+            "and model if several models share the ids, under [ratings] columns"
         )
     order = pl.Series([natural(key) for key in found["rating_key"]])
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), RATINGS))
@@ -90,7 +90,7 @@ def _with_what_was_looked_up(found: pl.DataFrame) -> pl.DataFrame:
     ]
     names = pl.concat_str(said, separator=", ", ignore_nulls=True)
     told = (
-        pl.when(names == "").then(pl.lit("the row names no sample"))
+        pl.when(names == "").then(pl.lit("the row does not name a sample"))
         .when(pl.col("n_hits") > 1).then(pl.format("{} samples have {}", "n_hits", names))
         .otherwise(pl.format("no sample has {}", names))
     )  # fmt: skip
@@ -108,14 +108,14 @@ def _check_no_sample_meant_twice(frame: pl.DataFrame, found: pl.DataFrame, sampl
     said = ", ".join(
         f"{name} {quote(text, 80)}" for name in (*IDENTIFIERS, *NARROWING) if (text := row[f"said_{name}"]) is not None
     )
-    differ = f", which differ in {' and '.join(apart)}" if apart else ""
+    differ = f" that differ in {' and '.join(apart)}" if apart else ""
     remedy = (
         f"give the ratings a column {' and '.join(apart)}, or map it"
         if apart
         else f"map one of {', '.join(IDENTIFIERS)} that does"
     )
     raise SourceError(
-        f"none of the {found.height:,} ratings is of one sample of the dataset: {several.height:,} stand for several (the first: "
+        f"none of the {found.height:,} ratings matches exactly one sample: {several.height:,} match several (the first: "
         f"{row['rating_key']}, {said}: {hits.height} samples{differ}); {remedy} under [ratings] columns"
     )
 
@@ -126,8 +126,8 @@ def _looked_up(frame: pl.DataFrame, samples: pl.DataFrame) -> str:
     if name is None:
         return ""
     known = samples[name].drop_nulls().head(1).to_list()
-    have = f"have such as {known[0][:80]!r}" if known else "have none"
-    return f", {name} {frame[f'said_{name}'][0][:80]!r}, where the samples {have}"
+    have = f"have values such as {known[0][:80]!r}" if known else "have none"
+    return f", {name} {frame[f'said_{name}'][0][:80]!r}, while the samples {have}"
 
 
 def _frame(cells: Iterable[RatingCell]) -> pl.DataFrame:

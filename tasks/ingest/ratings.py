@@ -57,7 +57,7 @@ def read_ratings(paths: Sequence[Path], ratings: Ratings) -> Iterator[RatingCell
         columns |= {str(steps(column)[0]) for column in columns}
         for number, row, there in records(path, path.name, columns):
             if isinstance(row, str):
-                raise SourceError(f"{path.name}, row {number} {row}; mend the row")
+                raise SourceError(f"{path.name}, row {number} {row}; fix the row")
             how = Ratings(scale=ratings.scale) if tuple(there) == SHEET else ratings
             _check_columns(how, row, there, f"{path.name}, row {number}")
             if all(is_equal(value_at(row, pointer), wanted) for pointer, wanted in how.where.items()):
@@ -70,12 +70,12 @@ def rating_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = sorted(one for one in path.iterdir() if one.suffix.lower() in SUFFIXES) if path.is_dir() else [path]
         if not inside or not all(one.is_file() for one in inside):
-            raise SourceError(f"{path}: no table of ratings ({', '.join(SUFFIXES)}); check the path")
+            raise SourceError(f"{path} is not a table of ratings ({', '.join(SUFFIXES)}); check the path")
         found += inside
     stems = [path.stem for path in found]
     for stem in stems:
         if stems.count(stem) > 1:
-            raise InputError(f"two files of ratings are named {stem}; the rater is named by the file, so rename one")
+            raise InputError(f"two files of ratings are named {stem}; the file's name is the rater's name, so rename one")
     return found
 
 
@@ -88,7 +88,8 @@ def _check_columns(ratings: Ratings, row: Mapping[str, Any], there: Sequence[str
             raise SourceError(f"{place} has no column {pointer!r}, which [ratings] names; its columns: {listed(known)}")
     if not any(ratings.columns.get(name, name) in known or name in ratings.columns for name in IDENTIFIERS):
         raise SourceError(
-            f"{place} names no sample: map one of {', '.join(IDENTIFIERS)} under [ratings] columns; its columns: {listed(known)}"
+            f"{place} does not name a sample: map one of {', '.join(IDENTIFIERS)} under [ratings] columns; its columns: "
+            f"{listed(known)}"
         )
     if not ratings.values and "rating" not in ratings.columns and "rating" not in known:
         raise SourceError(
@@ -142,7 +143,7 @@ def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, Rat
     except OverflowError:  # a whole number of hundreds of digits
         number = math.inf
     if not math.isfinite(number):
-        comma = ", with a comma for a point," if _DECIMAL_COMMA.fullmatch(str(found)) else ""
+        comma = ", with a decimal comma," if _DECIMAL_COMMA.fullmatch(str(found)) else ""
         return None, RatingStatus.BAD_VALUE, f"{quote(repr(found), 60)}{comma} is not a number"
     if scale is None:
         return number, RatingStatus.OK, None
@@ -151,7 +152,7 @@ def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, Rat
     if scale.step is not None:
         n_steps = (number - scale.min) / scale.step
         if abs(n_steps - round(n_steps)) > _ON_STEP:
-            return number, RatingStatus.OFF_STEP, f"{number:g} is no step of {scale.step:g} from {scale.min:g}"
+            return number, RatingStatus.OFF_STEP, f"{number:g} is not a multiple of {scale.step:g} counted from {scale.min:g}"
     return number, RatingStatus.OK, None
 
 

@@ -49,10 +49,10 @@ def check_named(found: pl.DataFrame, noun: str, section: str) -> None:
     first = split.row(0, named=True)
     n_split, n = (rows.filter(file=first["file"]).height for rows in (split, by_file))
     raise SourceError(
-        f"{first['file']} names no rater, so that all of it is one rater's, and {n_split:,} of its {n:,} {noun} contradict "
-        f"another of the same (the first: {first['key']}: {first['detail']}). Map the column that says who rated to rater under "
-        f"{section} columns; where nobody knows who did, write unnamed = true under {section} (docs/agreement.md); where it was "
-        "one person, leave one of each"
+        f"{first['file']} names no rater, so all of it counts as one rater's, but {n_split:,} of its {n:,} {noun} contradict "
+        f"another on the same sample (the first: {first['key']}: {first['detail']}). Map the column that names the rater to "
+        f"rater under {section} columns; if the raters are unknown, write unnamed = true under {section} (docs/agreement.md); if "
+        "it was one person, keep one of each"
     )
 
 
@@ -64,21 +64,21 @@ def check_some_count(found: pl.DataFrame, noun: str) -> None:
     first = "".join(f" (the first: {one})" for one in examples(found)[:1])
     told = ", ".join(f"{n:,} {status}" for status, n in n_by_status)
     raise SourceError(
-        f"none of the {found.height:,} {noun} counts: {told}{first}; {_REMEDIES.get(n_by_status[0][0], 'mend them')}"
+        f"none of the {found.height:,} {noun} can be used: {told}{first}; {_REMEDIES.get(n_by_status[0][0], 'fix them')}"
     )
 
 
 _DECLARE = (
-    "where people rated on another scale, declare theirs under [ratings]: scale = { min = 0, max = 100 }, and step where they "
-    "had one (docs/agreement.md)"
+    "if people rated on another scale, declare it under [ratings]: scale = { min = 0, max = 100 }, and step if it has "
+    "one (docs/agreement.md)"
 )
 _REMEDIES: Mapping[str, str] = {
     RatingStatus.OUT_OF_RANGE: _DECLARE,
     RatingStatus.OFF_STEP: _DECLARE,
-    RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and a number where a word stands",
+    RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and replace words by numbers",
     RatingStatus.MISSING: "fill them in",
-    RatingStatus.CONFLICTING: "map the column that names the rater to rater, or leave each rater one for a sample",
-    RatingStatus.UNKNOWN_WORD: "say under [ratings.votes] words what each is worth",
+    RatingStatus.CONFLICTING: "map the column that names the rater to rater, or keep one per rater and sample",
+    RatingStatus.UNKNOWN_WORD: "state under [ratings.votes] words what each word is worth",
 }
 
 

@@ -163,7 +163,7 @@ def _value(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_n
     nested = _parsed(row.values[str(column)])
     found = look_up({"nested": nested}, "nested" + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in deeper))
     if found is MISSING and is_needed and row.values[str(column)] is not None:
-        raise _MissingValueError(f"nothing stands at {pointer!r}")
+        raise _MissingValueError(f"there is no value at {pointer!r}")
     return None if found is MISSING else found
 
 
@@ -181,9 +181,9 @@ def _parsed(value: object) -> object:
 def _no_column(row: RawRow, source: ResolvedSource, name: str, column: str) -> str:
     place = f"source {source.name!r}: {source.key(row.file)}, row {row.number} has no column {column!r}"
     if name == "where":
-        return f"{place}, which where = {{ … }} asks for; its columns: {columns_told(row.columns or row.values, [column])}"
+        return f"{place}, which where = {{ … }} names; its columns: {columns_told(row.columns or row.values, [column])}"
     spare = ' (or image = "" where the source has no pictures)' if name == "image" else ""
-    advice = f'name the right one in columns = {{ {name} = "…" }}{spare}, or write null where a row has no value'
+    advice = f'map the right one with columns = {{ {name} = "…" }}{spare}, or write null in rows without a value'
     return f"{place}, needed for {name}; its columns: {columns_told(row.columns or row.values, [column])}; {advice}"
 
 

@@ -130,7 +130,7 @@ def finish(staging: Staging, results: Sequence[ShardResult], known: KnownSources
     of the parts is not staged.
     """
     if not results:
-        raise SourceError("the dataset is empty: no source gave a row")
+        raise SourceError("the dataset is empty: no source has any rows")
     ordered = sorted(results, key=lambda one: one.index)
     settle_pictures(staging, ordered)
     found = settled(staging, ordered)

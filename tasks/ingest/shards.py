@@ -78,7 +78,7 @@ def as_duplicate(row: dict[str, Any], first: str) -> None:
     row["status"] = SampleStatus.DUPLICATE.value
     row["detail"] = (
         f"same picture, texts, model and checkpoint as {first}, whose judgement counts for both; "
-        "if they are two draws, tell them apart by an item_id or a seed"
+        "if they are two separate draws, give each its own item_id or seed"
     )
 
 

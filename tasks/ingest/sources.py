@@ -83,7 +83,7 @@ def expand(
     kept = [one for one in found if not one.has_checkpoint_in_path or one.is_wanted(one.model, one.checkpoint or "")]
     if not kept:
         there = ", ".join(sorted({f"{one.model}/{one.checkpoint}" if one.model else str(one.checkpoint) for one in found}))
-        raise SourceError(f"no source has the checkpoints {', '.join(sorted(wanted or ()))}; there are: {there}")
+        raise SourceError(f"no source has the checkpoints {', '.join(sorted(wanted or ()))}; available: {there}")
     return kept
 
 
@@ -95,7 +95,7 @@ def no_rows(
     where = f", where = {dict(source.where)}" if source.where else ""
     only = f", checkpoints {', '.join(sorted(checkpoints))}" if checkpoints else ""
     return SourceError(
-        f"source {name!r} is empty: reader {source.reader} finds no row at path = {source.path!r}{where}{only}"
+        f"source {name!r} is empty: reader {source.reader} finds no rows at path = {source.path!r}{where}{only}"
         + (f"; {left_out}" if left_out else "")
     )
 
@@ -115,11 +115,11 @@ def _resolve(
     name: str, source: Source, path: Path, *, base: Path, filled: Mapping[str, str], wanted: frozenset[str] | None
 ) -> ResolvedSource:
     if not path.exists():
-        raise SourceError(f"source {name!r}: there is no {path}; mend path = {quote(source.path)} in the benchmark file")
+        raise SourceError(f"source {name!r}: {path} does not exist; fix path = {quote(source.path)} in the benchmark file")
     if filled and not source.follow_links and not path.resolve().is_relative_to(base.resolve()):
         raise SourceError(
-            f"source {name!r}: {quote(str(path))} is a link that leaves {base}, where path = {quote(source.path)} looks. "
-            "Where such links are yours, as of checkpoints on several disks, give the source follow_links = true"
+            f"source {name!r}: {quote(str(path))} is a link out of {base}, where path = {quote(source.path)} looks. "
+            "If the links are your own, such as to checkpoints on several disks, set follow_links = true for the source"
         )
     root = path if path.is_dir() else path.parent
     prefix = root.relative_to(base).as_posix() if filled and root.is_relative_to(base) else "."
@@ -144,18 +144,18 @@ def _check(name: str, source: Source, own_texts: Sequence[str]) -> None:
     """What the benchmark file can be told about a source before its folder is looked at."""
     if "://" in source.path:
         raise SourceError(
-            f"source {name!r}: {quote(source.path)} is a URL; Salon reads local folders: copy it and name the folder"
+            f"source {name!r}: {quote(source.path)} is a URL; Salon reads local folders: download it and name the folder"
         )
     _check_columns(name, source, own_texts)
     used = _PLACEHOLDER.findall(source.path)
     for placeholder in used:
         if placeholder not in {"model", "checkpoint"}:
-            raise SourceError(f"source {name!r}: {{{placeholder}}} in its path is not known; known: {{model}}, {{checkpoint}}")
+            raise SourceError(f"source {name!r}: {{{placeholder}}} in its path is unknown; allowed: {{model}}, {{checkpoint}}")
         if getattr(source, placeholder) is not None:
             raise SourceError(f"source {name!r}: {placeholder} is given twice, in the path and as a value; keep one")
     for part in Path(source.path).parts:
         if len(_PLACEHOLDER.findall(part)) > 1:
-            raise SourceError(f"source {name!r}: {quote(part)} holds two placeholders; one folder name can fill one")
+            raise SourceError(f"source {name!r}: {quote(part)} holds two placeholders; use at most one per folder name")
 
 
 def _check_columns(name: str, source: Source, own_texts: Sequence[str]) -> None:
@@ -163,7 +163,7 @@ def _check_columns(name: str, source: Source, own_texts: Sequence[str]) -> None:
         if column not in {*COLUMN_NAMES, *own_texts}:
             known = ", ".join((*COLUMN_NAMES, *own_texts))
             raise SourceError(
-                f"source {name!r}: columns maps {column!r}, which neither Salon nor a rubric of this file knows; known: {known}"
+                f"source {name!r}: columns maps {column!r}, which neither Salon nor a rubric of this file knows; allowed: {known}"
             )
         _check_pointer(name, f"columns.{column}", pointer or "unread")
     for role, places in source.pictures.items():

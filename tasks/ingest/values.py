@@ -41,13 +41,13 @@ def text_of(value: object) -> str | None:
         case float() if math.isnan(value):
             return None
         case bytes() | bytearray() | dict() | list() | tuple():
-            raise BadValueError(f"a {type(value).__name__} stands where a text should: {_show(value)}")
+            raise BadValueError(f"expected a text, found a {type(value).__name__}: {_show(value)}")
         case _:
             text = str(value)
     if len(text) > TEXT_CHARACTERS:
         raise BadValueError(f"the text has {len(text)} characters; {TEXT_CHARACTERS} are allowed")
     if encodable(text) != text:
-        raise BadValueError("the text holds characters that UTF-8 cannot (a lone surrogate)")
+        raise BadValueError("the text holds characters that cannot be written as UTF-8 (a lone surrogate)")
     return text
 
 
@@ -58,7 +58,7 @@ def own_text_of(value: object) -> str | None:
     try:
         return text_of(canonical_json(value).decode())
     except TypeError as error:
-        raise BadValueError(f"a {type(value).__name__} holds what JSON cannot: {error}") from error
+        raise BadValueError(f"a {type(value).__name__} holds a value that JSON cannot represent: {error}") from error
 
 
 def seed_of(value: object) -> int | None:
@@ -68,7 +68,7 @@ def seed_of(value: object) -> int | None:
         return None
     match = _WHOLE_NUMBER.fullmatch(text)
     if not match or int(match[1]) not in _INT64:
-        raise BadValueError(f"{quote(text, 60)} is not a whole number of 64 bits")
+        raise BadValueError(f"{quote(text, 60)} is not a 64-bit integer")
     return int(match[1])
 
 
@@ -89,7 +89,7 @@ def picture_of(value: object) -> Picture:
         case {"path": str(path), **rest} if rest.get("bytes") is None:
             return Picture(path=path)
         case _:
-            raise BadValueError(f"a {type(value).__name__} stands where a path or an Image should: {_show(value)}")
+            raise BadValueError(f"expected a path or an Image, found a {type(value).__name__}: {_show(value)}")
 
 
 def pictures_of(value: object) -> list[Picture]:

@@ -68,7 +68,7 @@ def _check_columns(votes: Votes, known: Sequence[str], place: str) -> None:
         names = [f"{name}_{side}" for name in IDENTIFIERS]
         if not has & {*names, "prompt"}:
             raise SourceError(
-                f"{place} names no sample {side}: map one of {', '.join(names)}, or prompt with model_{side} and "
+                f"{place} does not name sample {side}: map one of {', '.join(names)}, or prompt with model_{side} and "
                 f"checkpoint_{side}, under [ratings.votes] columns; its columns: {listed(known)}"
             )
     if "vote" not in has:
@@ -83,7 +83,7 @@ def _read(key: str, said: Mapping[str, str], dimension: str, rater: tuple[str, b
         status = RatingStatus.MISSING
     elif worth is None:
         allowed = ", ".join(words)
-        status, detail = RatingStatus.UNKNOWN_WORD, f"{quote(word, 60)} is no vote; [ratings.votes] words has {allowed}"
+        status, detail = RatingStatus.UNKNOWN_WORD, f"{quote(word, 60)} is not a vote; [ratings.votes] words has {allowed}"
     return _vote(key, said, dimension, rater, worth, status, detail) | {
         "shown_first": {1.0: "a", 0.0: "b"}.get(words.get(said.get("shown_first", "").strip().casefold(), -1.0))
     }
@@ -110,14 +110,14 @@ def match_votes(votes: Iterable[Row], samples: pl.DataFrame, units: pl.DataFrame
     schema |= {"is_named": pl.Boolean()} | {f"said_{name}_{side}": pl.String() for side in SIDES for name in _OF_SIDE}
     frame = pl.DataFrame(list(votes), schema=schema).with_row_index("row")
     if frame.is_empty():
-        raise SourceError("the tables of votes hold no vote; check the files, and `where` under [ratings.votes]")
+        raise SourceError("the tables of votes contain no votes; check the files, and `where` under [ratings.votes]")
     found = _settled(_paired(_sided(frame, samples), units))
     check_named(found, "votes", "[ratings.votes]")
     if found.filter(pl.col("sample_id_a").is_not_null() & pl.col("sample_id_b").is_not_null()).is_empty():
         keys = ", ".join(found["vote_key"].head(N_EXAMPLES))
         raise SourceError(
-            f"none of the {found.height} votes is of two samples of the dataset (the first: {keys}); map item_id_a and "
-            "item_id_b, and model_a and model_b where one id stands for several models, under [ratings.votes] columns"
+            f"none of the {found.height} votes matches two samples of the dataset (the first: {keys}); map item_id_a and "
+            "item_id_b, and model_a and model_b if several models share the ids, under [ratings.votes] columns"
         )
     order = pl.Series([natural(key) for key in found["vote_key"]])
     return pl.DataFrame(conform(found.with_columns(order=order).sort("order"), VOTES))

@@ -112,9 +112,9 @@ HOSTILE: dict[str, tuple[str, str, str, Callable[[Path], None], str]] = {
     "a line of 900 levels": ("JSON", "rows", "b.jsonl", _line(nested(900)), "is nested in more than 100 levels"),
     "a line of a million levels": ("JSON", "rows", "c.jsonl", _line(nested(1_000_000)), "is not valid JSON"),
     "a row of two million lists": ("JSON", "rows", "d.jsonl", _line(b"[" + b"[]," * (ROW_BYTES // 3 - 9) + b"1]"), ""),
-    "a row over its bytes": ("JSON", "rows", "e.jsonl", _line(b"[" + b"1," * (ROW_BYTES // 2) + b"1]"), "is over 8388608 bytes"),
+    "a row over its bytes": ("JSON", "rows", "e.jsonl", _line(b"[" + b"1," * (ROW_BYTES // 2) + b"1]"), "longer than 8388608"),
     "a .json of 500 levels": ("JSON", "rows", "a.json", _content(lambda: b'[{"prompt":' + nested(500) + b"}]"), "is nested in"),
-    "a recorded reply over its bytes": ("JSON", "recorded", "f.jsonl", _line(b'"%b"' % (b"x" * ROW_BYTES)), "over 8,388,608"),
+    "a recorded reply over its bytes": ("JSON", "recorded", "f.jsonl", _line(b'"%b"' % (b"x" * ROW_BYTES)), "than 8,388,608"),
     "a recorded reply of 101 levels": ("JSON", "recorded", "g.jsonl", _line(nested(101)), "nested in more than 100 levels"),
     "fifty thousand samples": ("archive", "archive", "a.tar", _samples, ""),
     "a tar packed from 100 MB": (
@@ -139,7 +139,7 @@ HOSTILE: dict[str, tuple[str, str, str, Callable[[Path], None], str]] = {
     "a text of a million braces": ("text", "text", "a.txt", _content(lambda: b'{"a":' * 200_000), "malformed"),
     "a text over its bytes": ("text", "text", "b.txt", _content(lambda: b"x" * 30_000_000), "malformed"),
     "a bundle of zeros": ("bundle", "bundle", "a.zip", _bundle_of_zeros, "unpacks to more than 20 times its size"),
-    "a bundle of many names": ("bundle", "bundle", "b.zip", _bundle_of_names, "no bundle that this Salon reads"),
+    "a bundle of many names": ("bundle", "bundle", "b.zip", _bundle_of_names, "not a bundle that this Salon reads"),
     "a rubric of one key of 130,000 parts": ("rubric", "rubric", "rubric", _rubric, "a key of more than 16 parts"),
 }  # fmt: skip
 Measured = dict[str, tuple[int, str, float, float]]

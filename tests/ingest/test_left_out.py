@@ -58,7 +58,7 @@ CASES = {
             "b/4.png": None,
             "a/.x.txt": "",
         },
-        ["source 'source-0': 3 hidden pictures are not read (a name, or a folder's, begins with a full stop)"],
+        ["source 'source-0': 3 hidden pictures are not read (the name, or a folder's, begins with a dot)"],
     ),
     "a hidden picture with a row": (
         FOLDERS,

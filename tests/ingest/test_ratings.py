@@ -124,27 +124,28 @@ def test_where_keeps_rows(take: Callable[..., pl.DataFrame]) -> None:
     [
         pytest.param(LONG, {"columns": {"who": "rater"}}, r"who is not a name Salon knows; allowed: .*rater", id="unknown name"),
         pytest.param(LONG, {"columns": {"item_id": "uid"}}, r"row 1 has no column 'uid'.*columns: item_id", id="no column"),
-        pytest.param([{"rating": 1, "dimension": "x"}], {}, r"row 1 names no sample: map one of sample_id", id="no name"),
+        pytest.param([{"rating": 1, "dimension": "x"}], {}, r"row 1 does not name a sample: map one of sample_id", id="no name"),
         pytest.param([{"item_id": "one"}], {}, r'has no column "rating"', id="no rating"),
         pytest.param([{"item_id": "two", "rating": 1}], {}, r"does not say its dimension; write dimension", id="no dimension"),
         pytest.param("[1]\n", {}, r"row 1 is a JSON list, not an object", id="not a row"),
-        pytest.param("", {}, r"hold no rating", id="empty"),
+        pytest.param("", {}, r"contain no ratings", id="empty"),
         pytest.param(
             [LONG[0] | {"item_id": "zzz"}],
             {},
-            r"none of the 1 ratings is of a sample.*people.jsonl#1.*item_id 'zzz', where the samples have such as 'one'",
+            r"none of the 1 ratings matches a sample.*people.jsonl#1.*item_id 'zzz', while the samples have values such as 'one'",
             id="no match",
         ),
         pytest.param(
             [{"item_id": "one", "rater": "ann", "dimension": "look", "rating": 3}],
             {},
-            r"item_id 'one': 2 samples, which differ in model\); give the ratings a column model, or map it under",
+            r"item_id 'one': 2 samples that differ in model\); give the ratings a column model, or map it under",
             id="two models",
         ),
         pytest.param(
             [{"image": "one.png", "seed": 0, "rating": 3}, {"item_id": "zzz", "rating": 3}],
             {"dimension": "look"},
-            r"none of the 2 ratings is of one sample .*: 1 stand for several \(the first: people.jsonl#1.* seed '0'.* in model",
+            r"none of the 2 ratings matches exactly one sample: 1 match several "
+            r"\(the first: people.jsonl#1.* seed '0'.* in model",
             id="two pictures of a name",
         ),
     ],
@@ -159,12 +160,12 @@ def test_a_folder_is_its_files_and_names_its_raters(tmp_path: Path) -> None:
         (tmp_path / f"{rater}.csv").write_text("item_id,rating\ntwo,3\n")
     found = match_ratings(read_ratings([tmp_path], Ratings(dimension="look")), SAMPLES)
     assert found["rater"].to_list() == ["ann", "bob"]
-    with pytest.raises(SourceError, match="no table of ratings"):
+    with pytest.raises(SourceError, match="is not a table of ratings"):
         list(read_ratings([tmp_path / "absent.csv"], Ratings()))
 
 
 def test_a_rating_is_of_a_rater_or_a_metric() -> None:
-    with pytest.raises(ValueError, match="it is one of the two"):
+    with pytest.raises(ValueError, match="keep one of them"):
         Ratings.model_validate({"values": [{"at": "x", "rater": "ann", "metric": "clip"}]})
-    with pytest.raises(ValueError, match="min = 5 is not under max = 1"):
+    with pytest.raises(ValueError, match="min = 5 is not below max = 1"):
         Ratings.model_validate({"scale": {"min": 5, "max": 1}})

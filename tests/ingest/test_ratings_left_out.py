@@ -73,7 +73,7 @@ def test_what_is_left_out_is_told_by_status_the_most_frequent_first(take: Callab
         "people.jsonl#2:rating:look: duplicate: as people.jsonl#1:rating:look",
         "people.jsonl#4:rating:look: ambiguous: 2 samples have item_id one",
     ]
-    assert take(rows).filter(rating_key="people.jsonl#9:rating:look")["detail"].item() == "the row names no sample"
+    assert take(rows).filter(rating_key="people.jsonl#9:rating:look")["detail"].item() == "the row does not name a sample"
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_what_is_left_out_is_told_by_status_the_most_frequent_first(take: Callab
     [
         (
             [60, 80],
-            r"none of the 2 ratings counts: 2 out_of_range \(the first: .*#1.*: 60 is not within 1 to 5\).*declare theirs",
+            r"none of the 2 ratings can be used: 2 out_of_range \(the first: .*#1.*: 60 is not within 1 to 5\).*declare it under",
         ),
-        ([2.5, None], r"1 off_step.*2.5 is no step of 1 from 1"),
+        ([2.5, None], r"1 off_step.*2.5 is not a multiple of 1 counted from 1"),
         (["3,5", "4,5", 9], r"2 bad_value, 1 out_of_range \(.*'3,5'.* is not a number\); .*decimal point"),
-        ([None, None], r"none of the 2 ratings counts: 2 missing; fill them in"),
+        ([None, None], r"none of the 2 ratings can be used: 2 missing; fill them in"),
         ([[3, 4]], r"2 conflicting.*names the rater"),
     ],
     ids=["another scale", "between steps", "decimal commas", "not filled in", "two of each"],

@@ -68,7 +68,7 @@ LINKED_OUT = {
 def test_what_a_placeholder_finds_is_below_the_folder_that_is_looked_in(tree, benchmark_of, path, link, to):
     (tree / "private" / "base").mkdir(parents=True)
     (tree / link).symlink_to(tree / to)
-    with pytest.raises(SourceError, match=r"is a link that leaves .* follow_links = true"):
+    with pytest.raises(SourceError, match=r"is a link out of .* follow_links = true"):
         expand(benchmark_of({"reader": "manifest", "path": path}))
     followed = expand(benchmark_of({"reader": "manifest", "path": path, "follow_links": True}))
     assert (tree / to).resolve() in {part for one in followed for part in (one.path.resolve(), *one.path.resolve().parents)}
@@ -91,11 +91,11 @@ def test_checkpoints_are_chosen_by_name_or_with_their_model(tree, benchmark_of, 
 WRONG = {
     "nothing matches": ({"path": "out/{model}/ckpt-{checkpoint}"}, ["ckpt-{checkpoint}", "out/{model}/ckpt-{checkpoint}"]),
     "files alone where folders are read": ({"path": "out/{model}.txt"}, ["for folders '{model}.txt', which reader geneval"]),
-    "no such folder": ({"path": "outputs"}, ["outputs", "mend path"]),
+    "no such folder": ({"path": "outputs"}, ["outputs", "does not exist; fix path"]),
     "unknown placeholder": ({"path": "out/{step}"}, ["{step}", "{model}, {checkpoint}"]),
     "given twice": ({"path": "out/{model}", "model": "m"}, ["model is given twice"]),
     "two in one name": ({"path": "out/{model}-{checkpoint}"}, ["two placeholders"]),
-    "a URL": ({"path": "s3://bucket/out"}, ["URL", "copy it"]),
+    "a URL": ({"path": "s3://bucket/out"}, ["URL", "download it"]),
     "unknown column": ({"path": "out", "columns": {"promt": "caption"}}, ["'promt'", "prompt"]),
     "no pointer": ({"path": "out", "columns": {"prompt": "a[x"}}, ["columns.prompt", "name[0]"]),
 }
@@ -111,5 +111,5 @@ def test_what_is_wrong_is_said_with_what_to_do(tree, benchmark_of, source, words
 
 
 def test_checkpoints_that_are_not_there_are_listed_beside_those_that_are(tree, benchmark_of):
-    with pytest.raises(SourceError, match=r"step-999; there are: flux/base.*sdxl/step-200"):
+    with pytest.raises(SourceError, match=r"step-999; available: flux/base.*sdxl/step-200"):
         expand(benchmark_of({"reader": "geneval", "path": "out/{model}/{checkpoint}"}), ["step-999"])

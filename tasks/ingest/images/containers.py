@@ -111,7 +111,7 @@ def _png_chunks(content: bytes) -> Iterator[tuple[bytes, int]]:
         if kind == b"IEND":
             return
         position = end
-    raise ValueError(f"a PNG of over {_MAX_PARTS} chunks")
+    raise ValueError(f"a PNG of more than {_MAX_PARTS} chunks")
 
 
 def _end_of_jpeg(content: bytes) -> int | None:
@@ -120,7 +120,7 @@ def _end_of_jpeg(content: bytes) -> int | None:
         kind, position = content[marker.end() - 1], marker.end()
         n_markers += 1
         if n_markers > _MAX_PARTS:
-            raise ValueError(f"a JPEG of over {_MAX_PARTS} markers")
+            raise ValueError(f"a JPEG of more than {_MAX_PARTS} markers")
         if kind == _JPEG_END:
             return position
         if kind == _JPEG_TEM:  # stands alone, without a length

@@ -58,7 +58,9 @@ class Decoder:
             )
         except OSError as error:
             ours.close()
-            raise StoreError(f"the process that opens pictures cannot be started: {error}; free memory and run again") from error
+            raise StoreError(
+                f"the process that decodes pictures cannot be started: {error}; free memory, then run the same command again"
+            ) from error
         finally:
             theirs.close()
         self._socket, self._cpu_limit_s = ours, cpu_limit_s

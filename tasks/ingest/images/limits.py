@@ -46,7 +46,7 @@ class CountedFile(io.BytesIO):
         """As of a file. Raises ValueError after PICTURE_READS."""
         self.n_reads += 1
         if self.n_reads > PICTURE_READS:
-            raise ValueError(f"the file has more parts than can be read in {PICTURE_READS} goes")
+            raise ValueError(f"the file has more parts than can be read in {PICTURE_READS} reads")
         return super().read(size)
 
 
@@ -70,18 +70,18 @@ def refuse_unopened(content: bytes) -> RefusedImage | None:
 def _too_many_parts(content: bytes) -> str | None:
     n_scans = scans_at_most(content)
     if n_scans > MAX_SCANS:
-        return f"a JPEG of {n_scans} scans; {MAX_SCANS} are allowed, and encoders write 10"
+        return f"a JPEG of {n_scans} scans; {MAX_SCANS} are allowed (encoders write 10)"
     if numbers_in_a_field(content) > MAX_FIELD_NUMBERS:
-        return f"a TIFF field of over {MAX_FIELD_NUMBERS} numbers"
+        return f"a TIFF field of more than {MAX_FIELD_NUMBERS} numbers"
     if content.startswith(b"\xff\xd8\xff") and content.count(b"Exif\0\0") > MAX_EXIF_PARTS:
-        return f"a JPEG with EXIF data in over {MAX_EXIF_PARTS} parts"
+        return f"a JPEG with EXIF data in more than {MAX_EXIF_PARTS} parts"
     return None
 
 
 def refuse_size(image: Image.Image, *, is_reencoded: bool) -> RefusedImage | None:
     """By its pixels, how they are coded, and what is to be done with them."""
     if max(image.size) > MAX_SIDE_PX:
-        return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(image.size)}; {MAX_SIDE_PX} a side are allowed")
+        return RefusedImage(SampleStatus.TOO_MANY_PIXELS, f"{_said(image.size)}; {MAX_SIDE_PX} per side are allowed")
     is_progressive = "progressive" in image.info
     allowed = _ALLOWED[is_progressive, is_reencoded]
     if image.width * image.height <= allowed:

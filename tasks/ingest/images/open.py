@@ -59,7 +59,7 @@ def open_image(content: bytes) -> OpenedImage | RefusedImage:
         decoded = _open(content)
         return _reencode(decoded) if isinstance(decoded, _Decoded) else decoded
     except UnidentifiedImageError:
-        detail = f"no allowed decoder ({', '.join(FORMATS)}) knows bytes that begin with {content[:12]!r}"
+        detail = f"no allowed decoder ({', '.join(FORMATS)}) recognises a file that begins with {content[:12]!r}"
         return RefusedImage(SampleStatus.NOT_AN_IMAGE, detail)
     except Image.DecompressionBombError as error:
         return RefusedImage(SampleStatus.TOO_MANY_PIXELS, quote(str(error)))
@@ -107,7 +107,7 @@ def _decode(image: ImageFile.ImageFile, content: bytes) -> OpenedImage | Refused
     image.load()
     end = end_of_image(kind, content)
     if end is None:
-        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"the {kind} file breaks off before its end marker")
+        return RefusedImage(SampleStatus.BROKEN_IMAGE, f"the {kind} file ends before its end marker")
     steps += ["trailing_data_dropped"] if end < len(content) else []
     orientation = orientation_of(image)
     is_as_it_is = kind in _CLEAN_WHEN_LOADED and not steps and not is_16_bit and orientation == UPRIGHT

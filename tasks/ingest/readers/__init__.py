@@ -30,7 +30,7 @@ def read(source: ResolvedSource) -> Iterator[Sample]:
     """
     reader = READERS.get(source.reader)
     if reader is None:
-        raise SourceError(f"source {source.name!r}: there is no reader {source.reader!r}; there are {', '.join(READERS)}")
+        raise SourceError(f"source {source.name!r}: there is no reader {source.reader!r}; available: {', '.join(READERS)}")
     places = pointers(source, reader.columns)
     seen: set[bytes] = set()
     for row in reader.rows(source):
@@ -69,7 +69,7 @@ def _checked_id(sample: Sample, seen: set[bytes]) -> Sample:
     )
     if digest in seen and whole not in seen:
         seed = "" if sample.seed is None else f" with seed {sample.seed}"
-        detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}, and counts"
+        detail = f"an earlier row of this model and checkpoint has the item id {quote(sample.item_id)}{seed}; that row is used"
         return replace(sample, status=SampleStatus.REPEATED_ID, detail=detail)
     seen |= {digest, whole}
     return sample

@@ -58,7 +58,7 @@ def _metadata(root: Path, folder: str) -> dict[str, Any] | str:
     """What the prompt folder says about itself, or what is wrong with it."""
     content = read_file(root, f"{folder}/metadata.jsonl", ARCHIVE_TEXT_BYTES)
     if isinstance(content, RefusedPath):
-        return f"what the picture was asked for is not known: {content.detail}"
+        return f"the picture's prompt is unknown: {content.detail}"
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -105,7 +105,7 @@ def _refuse_two_in_a_folder(source: ResolvedSource, metadata: list[str]) -> None
     for folder in folders:
         if folders.count(folder) > 1:
             names = ", ".join(Path(place).name for place in metadata if Path(place).parent == folder)
-            raise SourceError(f"source {source.name!r}: {source.path / folder} holds {names}; which one counts? Keep one")
+            raise SourceError(f"source {source.name!r}: {source.path / folder} holds {names}; keep only one of them")
 
 
 _COLUMNS = {IMAGE: "file_name"}

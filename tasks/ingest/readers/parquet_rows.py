@@ -38,7 +38,9 @@ def parquet_rows(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
                         number += 1
                         yield number, values, there
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{name}, after row {number}: not readable as Parquet ({quote(str(error))}); write it anew") from error
+        raise SourceError(
+            f"{name}, after row {number}: cannot be read as Parquet ({quote(str(error))}); write the file again"
+        ) from error
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -55,9 +57,9 @@ def _refuse_long(batch: pa.RecordBatch, n_long: Counter[str], most: int, place: 
         n_long[column] += n_bytes
         if n_long[column] > most:
             raise SourceError(
-                f"{place}: the texts of column {column} that are longer than {PARQUET_USUAL_TEXT_BYTES:,} bytes have more than "
-                f"{most:,} together, one that stands in many rows counted in each; at most {PARQUET_UNPACKED} times the file's "
-                f"size is read, or {PARQUET_CHUNK_BYTES:,} bytes; make the texts shorter, or several files"
+                f"{place}: the texts of column {column} that are longer than {PARQUET_USUAL_TEXT_BYTES:,} bytes total more than "
+                f"{most:,} bytes, a repeated text counted in each row; allowed are {PARQUET_UNPACKED} times the file's "
+                f"size, or {PARQUET_CHUNK_BYTES:,} bytes; shorten the texts, or split the file"
             )
 
 
@@ -87,10 +89,10 @@ def _value_of(row: pa.RecordBatch) -> dict[str, Any] | str:
     for column in row.columns:
         if _is_held_once(column) and (at := column.indices[0].as_py()) is not None:
             if not 0 <= at < len(column.dictionary):
-                return f"names entry {at} of a dictionary of {len(column.dictionary)}"
+                return f"refers to entry {at} of a dictionary of {len(column.dictionary)}"
             n_bytes = pc.binary_length(column.dictionary.slice(at, 1))[0].as_py()
             if n_bytes > PARQUET_TEXT_BYTES:
-                return f"holds a text of {n_bytes:,} bytes; at most {PARQUET_TEXT_BYTES:,} are read"
+                return f"holds a text of {n_bytes:,} bytes; at most {PARQUET_TEXT_BYTES:,} are allowed"
     try:
         found: dict[str, Any] = row.to_pylist()[0]
     except UnicodeDecodeError:

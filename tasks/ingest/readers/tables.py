@@ -38,7 +38,7 @@ def records(path: Path, name: str, columns: set[str]) -> Iterator[Record]:
             return parquet_rows(path, name, columns)
         case suffix:
             allowed = ", ".join(SUFFIXES)
-            raise SourceError(f"{name}: a file of rows ends in {allowed}, not in {suffix!r}; rename or convert it")
+            raise SourceError(f"{name}: the name of a table must end in {allowed}, not in {suffix!r}; rename or convert the file")
 
 
 def _json_lines(path: Path, name: str) -> Iterator[Record]:
@@ -56,7 +56,7 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
                     if text.strip():
                         values = _json_object(text)
                         if isinstance(values, str) and not has_rows:
-                            raise SourceError(f"{name}, row {number} {values}; a .jsonl file holds one JSON object a line")
+                            raise SourceError(f"{name}, row {number} {values}; a .jsonl file holds one JSON object per line")
                         has_rows = True
                         yield number, values, ()
     except OSError as error:
@@ -65,7 +65,7 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
     if len(line) > ROW_BYTES:
-        return f"is over {ROW_BYTES} bytes long"
+        return f"is longer than {ROW_BYTES} bytes"
     try:
         found = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -78,7 +78,7 @@ def _json(path: Path, name: str) -> Iterator[Record]:
     try:
         content = content_of(path, JSON_FILE_BYTES + 1)
         if len(content) > JSON_FILE_BYTES:
-            raise SourceError(f"{name} is over {JSON_FILE_BYTES} bytes long; write it as .jsonl, one object a line")
+            raise SourceError(f"{name} is longer than {JSON_FILE_BYTES} bytes; write it as .jsonl, one object per line")
         found = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise _unreadable(name, error) from error
@@ -87,7 +87,7 @@ def _json(path: Path, name: str) -> Iterator[Record]:
     if isinstance(found, dict) and found and all(isinstance(row, dict) for row in found.values()):
         found = [{"__key__": key} | row for key, row in found.items()]
     if not isinstance(found, list):
-        raise SourceError(f"{name} holds no list of objects, nor an object of objects; write one object for each row")
+        raise SourceError(f"{name} holds neither a list of objects nor an object of objects; write one object for each row")
     for number, row in enumerate(found, 1):
         yield number, object_of(row), ()
 

@@ -82,7 +82,7 @@ def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
             digest = hashlib.blake2b(group.key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             times[digest] = times.get(digest, 0) + 1
             if times[digest] > 1:
-                detail = f"an earlier sample of the archive has the key {quote(group.key)}, and counts"
+                detail = f"an earlier sample of the archive has the key {quote(group.key)}; that sample is used"
                 group.refuse(SampleStatus.REPEATED_ID, detail)
             # A repeated key gets a number: two members with one name are never taken for each other.
             key = f"{place}:{group.key}" + (f" ({times[digest]})" if times[digest] > 1 else "")
@@ -110,7 +110,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
                 _take(group, archive, member, suffix)
                 after = member.name
                 if archive.offset > n_bytes:  # tarfile would go there block by block, though there are none
-                    problem = f"a member of {member.size} bytes goes beyond its end"
+                    problem = f"a member of {member.size} bytes extends beyond the end of the archive"
                     break
             else:
                 problem = _what_follows(path, archive.offset)
@@ -122,7 +122,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
         raise SourceError(f"{place} cannot be read as a tar file: {quote(problem)}")
     if problem:
         broken = _Group(f"after {quote(after)}")
-        broken.refuse(SampleStatus.MISSING_FILE, f"{quote(place)} breaks off after {quote(after)}: {quote(problem)}")
+        broken.refuse(SampleStatus.MISSING_FILE, f"{quote(place)} is broken after {quote(after)}: {quote(problem)}")
         yield broken
 
 
@@ -134,7 +134,7 @@ def _what_follows(path: Path, offset: int) -> str | None:
         while block := file.read(1 << 20):
             n_bytes += len(block)
             if block.strip(b"\0"):
-                return "what follows is no tar header"
+                return "what follows is not a tar header"
     return None if n_bytes >= 1024 else "its end marker is missing"
 
 
@@ -158,13 +158,13 @@ def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suff
     slot = "image" if is_image else suffix
     limit = PICTURE_BYTES if is_image else ARCHIVE_TEXT_BYTES
     if not is_inside(member.name):
-        group.refuse(SampleStatus.OUTSIDE_ROOT, f"the member {name} leads out of the archive")
+        group.refuse(SampleStatus.OUTSIDE_ROOT, f"the path of member {name} leads out of the archive")
     elif not member.isreg() or member.issparse():  # a sparse one is 64 MiB out of 512 bytes
         group.refuse(SampleStatus.NOT_A_FILE, f"the member {name} is a link, a device or a sparse file")
     elif slot not in {"image", "json", "txt"}:
         return
     elif slot in group.members:
-        group.refuse(SampleStatus.REPEATED_ID, f"the member {name} comes twice, or is a second picture of its key")
+        group.refuse(SampleStatus.REPEATED_ID, f"the member {name} occurs twice, or is a second picture of its key")
     elif member.size > limit:
         group.refuse(SampleStatus.FILE_TOO_LARGE, f"the member {name} has {member.size} bytes; {limit} are allowed")
     else:

@@ -76,7 +76,7 @@ def test_a_night_has_something_newer_where_a_model_went_on(before: dict[str, str
     ("path", "which", "said"),
     [
         ("made/{model}/{checkpoint}", ("--since", "2999-01-01"), "no checkpoint was made on 2999-01-01 or later"),
-        ("made/none", ("--all",), "source 'source-0' is empty: reader geneval finds no row at path = 'made/none'"),
+        ("made/none", ("--all",), "source 'source-0' is empty: reader geneval finds no rows at path = 'made/none'"),
     ],
     ids=["a day to come", "an empty folder"],
 )

@@ -54,14 +54,14 @@ def test_a_metadata_file_that_is_a_link_out_is_refused(tmp_path, read_all):
     (tmp_path / "ds").mkdir()
     (tmp_path / "private.jsonl").write_text('{"file_name": "a.png", "prompt": "private"}\n')
     (tmp_path / "ds" / "metadata.jsonl").symlink_to(tmp_path / "private.jsonl")
-    with pytest.raises(SourceError, match="leaves the source's folder"):
+    with pytest.raises(SourceError, match="is a link out of the source's folder"):
         read_all(reader="imagefolder", path="ds")
 
 
 def test_two_metadata_files_in_one_folder_stop(tmp_path, read_all):
     for name in ("metadata.jsonl", "metadata.csv"):
         (tmp_path / name).write_text("")
-    with pytest.raises(SourceError, match=r"metadata\.csv, metadata\.jsonl; which one counts"):
+    with pytest.raises(SourceError, match=r"metadata\.csv, metadata\.jsonl; keep only one of them"):
         read_all(reader="imagefolder", path=".")
 
 
@@ -298,7 +298,7 @@ def test_an_archive_that_breaks_off_says_so_in_a_row(tmp_path, ingest_rows, pict
     (tmp_path / "b.tar").write_bytes(tar(("a.png", picture(2))))
     _, rows = ingest_rows({"reader": "webdataset", "path": ".", "model": "m"})
     assert "missing_file" in rows["status"].to_list()
-    assert rows["detail"].drop_nulls().str.contains("breaks off").any()
+    assert rows["detail"].drop_nulls().str.contains("is broken after").any()
     assert rows.filter(source_key="b.tar:a")["status"].to_list() == ["ok"]
 
 

@@ -59,7 +59,7 @@ def test_line_breaks_inside_quotes_stay_as_they_are(write, read_all):
 def test_a_stray_cr_outside_quotes_breaks_its_row_alone(write, read_all):
     samples = read_all(reader="manifest", path=write("m.csv", "image,prompt,x\na.png,on\re,1\nb.png,two,2\n"))
     assert [one.status for one in samples] == ["bad_value", "bad_value", "ok"]
-    assert "cells where the header has 3" in samples[0].detail
+    assert "cells, but the header has 3" in samples[0].detail
 
 
 def test_an_empty_cell_is_null_and_blanks_are_kept(write, read_all):
@@ -247,7 +247,7 @@ def test_a_repeated_item_id_is_refused_unless_the_seed_differs_or_the_row_is_the
 
 
 STOPS = {
-    "no JSON Lines at all": ("m.jsonl", '[\n {"image": "a"}\n]', ["row 1", "one JSON object a line"]),
+    "no JSON Lines at all": ("m.jsonl", '[\n {"image": "a"}\n]', ["row 1", "one JSON object per line"]),
     "not a manifest's suffix": ("m.xlsx", "x", [".jsonl", ".csv", ".parquet"]),
     "an empty CSV": ("m.csv", "", ["empty"]),
     "a column named twice": ("m.csv", "image,prompt,image\n", ["'image' twice"]),

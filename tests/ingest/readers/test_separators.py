@@ -50,7 +50,7 @@ def test_a_header_behind_a_blank_line_is_none(write, read_all):
 
 @pytest.mark.parametrize("header", ["image;prompt, long", "image,prompt\tlong", "image,prompt;score\twhy"])
 def test_where_several_could_none_is_guessed(write, read_all, header):
-    with pytest.raises(SourceError, match=r"m\.csv, row 0 has a .* outside quotes, .*quote the names that hold another"):
+    with pytest.raises(SourceError, match=r"m\.csv, row 0 has a .* outside quotes, .*quote the names that contain the other"):
         read_all(reader="manifest", path=write("m.csv", f"{header}\na;b,c\td\n"))
 
 
@@ -64,8 +64,13 @@ def test_a_tsv_is_what_its_name_says(write, read_all):
 @pytest.mark.parametrize(
     ("reader", "name", "text", "said"),
     [
-        ("manifest", "ds/manifest.csv", "image;prompt\n1.png;x\n", "'manifest.csv' is read with a semicolon between its cells"),
-        ("imagefolder", "ds/sub/metadata.csv", "file_name\tprompt\n1.png\tx\n", "'sub/metadata.csv' is read with a tab between"),
+        ("manifest", "ds/manifest.csv", "image;prompt\n1.png;x\n", "'manifest.csv' is read with a semicolon as separator"),
+        (
+            "imagefolder",
+            "ds/sub/metadata.csv",
+            "file_name\tprompt\n1.png\tx\n",
+            "'sub/metadata.csv' is read with a tab as separator",
+        ),
         ("manifest", "ds/manifest.csv", "image,prompt\n1.png,x\n", ""),
         ("manifest", "ds/manifest.tsv", "image\tprompt\n1.png\tx\n", ""),
     ],
@@ -84,7 +89,7 @@ def test_a_sheet_filled_in_by_a_spreadsheet_with_semicolons_is_read(tmp_path):
     first, second = read_ratings([path], Ratings.model_validate({}))
     assert (first.rating, first.rater, first.status) == (4, "Zo\u00eb", RatingStatus.OK)
     assert second.status is RatingStatus.BAD_VALUE
-    assert second.detail == "\"'4,5'\", with a comma for a point, is not a number"
+    assert second.detail == "\"'4,5'\", with a decimal comma, is not a number"
 
 
 def test_the_columns_that_are_there_are_told_with_the_one_that_is_meant():

@@ -128,7 +128,7 @@ def test_ratings_of_which_none_counts_publish_nothing(judged: Path, salon: Calla
     (judged / "hundred.csv").write_text("\n".join([rows[0], *(f"{row}0" for row in rows[1:])]))
     said = salon("agreement", "b.toml", "--ratings", "hundred.csv")
     assert said.code == 2
-    assert "none of the 240 ratings counts: 240 out_of_range" in said.err
+    assert "none of the 240 ratings can be used: 240 out_of_range" in said.err
     assert not list(judged.glob("lake/publish/v1/both/agreement/*"))
 
 

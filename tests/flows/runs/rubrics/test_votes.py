@@ -73,7 +73,7 @@ def test_votes_agree_and_rate_as_by_hand_and_bad_rows_are_left_out(
     said = salon("agreement", "b.toml", "--votes", "votes.jsonl", "--votes", "solo.csv", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
     assert "preference: overall_score, pairs" in said.out
-    assert "'leftish' is no vote; [ratings.votes] words has left, right, same" in said.out
+    assert "'leftish' is not a vote; [ratings.votes] words has left, right, same" in said.out
     (folder,) = (tmp_path / "lake").glob("publish/v1/votes/agreement/*/")
     tables = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
     statuses = dict(tables["votes"].group_by("status").len().iter_rows())
@@ -99,16 +99,16 @@ def test_votes_without_raters_need_a_word_and_count_each(judged: World, salon: C
     (tmp_path / "crowd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     refused = salon("agreement", "b.toml", "--votes", "crowd.jsonl")
     assert refused.code == 2
-    assert "votes contradict another of the same" in refused.err
+    assert "votes contradict another on the same" in refused.err
     (tmp_path / "b.toml").write_text(
         (tmp_path / "b.toml").read_text().replace("[ratings.votes]", "[ratings.votes]\nunnamed = true")
     )
     said = salon("agreement", "b.toml", "--votes", "crowd.jsonl")
     assert said.code == 0, said.err
     assert f"{len(rows)}: {len(rows)} ok" in said.out
-    assert "Whose votes these are is not known" in said.out
+    assert "It is unknown whose votes these are" in said.out
     (folder,) = (tmp_path / "lake").glob("publish/v1/votes/agreement/*/")
-    assert "Whose votes these are is not known" in (folder / "agreement.md").read_text()
+    assert "It is unknown whose votes these are" in (folder / "agreement.md").read_text()
     assert pl.read_parquet(folder / "preferences.parquet").filter(judge_model=PEOPLE)["n_pairs"].sum() > 0
 
 
@@ -192,8 +192,8 @@ def points(ratings: pl.DataFrame, dimension: str, judge: str) -> dict[str, float
     [
         ("alignment", "prompt,choice\np,left\n", "no rubric of the benchmark file compares pairs"),
         ("preference", "prompt,vote\np,left\n", "has no column 'choice', which [ratings.votes] names"),
-        ("preference", "image,choice\np,left\n", "names no sample a: map one of sample_id_a, item_id_a, image_a, or prompt"),
-        ("preference", "prompt,choice\np,left\n", "none of the 1 votes is of two samples of the dataset"),
+        ("preference", "image,choice\np,left\n", "does not name sample a: map one of sample_id_a, item_id_a, image_a, or prompt"),
+        ("preference", "prompt,choice\np,left\n", "none of the 1 votes matches two samples of the dataset"),
     ],
 )
 def test_what_cannot_be_votes_is_said_at_once(
