@@ -26,7 +26,7 @@ _INTERRUPTED_S = 5.0  # what a call that was interrupted gets to end, before wha
 def check_not_stopped() -> None:
     """Raise StoppedError where the process was told to stop."""
     if STOP.is_set():
-        raise StoppedError("told to stop; replies under way are stored, and the same command goes on from here")
+        raise StoppedError("told to stop; replies in flight are stored; run the same command again to continue")
 
 
 @contextmanager

@@ -108,13 +108,13 @@ class _Absence:
         with self._lock:
             is_told, self.since_s = self.since_s is not None, self.since_s or time.monotonic()
         if not is_told:
-            log.warning("the ledger's server does not answer; it is waited for, at most %.0f s", seconds)
+            log.warning("the ledger's server does not answer; waiting for it, at most %.0f s", seconds)
 
     def end(self) -> None:
         with self._lock:
             since_s, self.since_s = self.since_s, None
         if since_s is not None:
-            log.warning("the ledger's server is back, after %.0f s; what was under way goes on", time.monotonic() - since_s)
+            log.warning("the ledger's server is back after %.0f s; the run continues", time.monotonic() - since_s)
 
 
 _ABSENCE = _Absence()

@@ -36,9 +36,9 @@ _LEAST_IDLE_MS = 10_000
 _LARGEST_PAGE = 65_536  # of SQLite, in bytes
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _OF_BEFORE = {"1", "2"}
-_CARRY_ON = """run the same command once with commit ca92e04, the last that carries it on. Or name another ledger: the next run \
-takes into it the replies that the lake holds, as `salon import FILE --replies LAKE/replies/` does; those of a run that \
-was killed before its snapshot are in this one alone"""
+_CARRY_ON = """run the same command once with commit ca92e04, the last that can upgrade it. Or name another ledger: the next run \
+copies into it the replies that the lake holds, as `salon import FILE --replies LAKE/replies/` does; those of a run that \
+was killed before its snapshot exist only in this one"""
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
@@ -80,7 +80,7 @@ def _forget_unwritten(path: Path) -> None:
         if 0 < len(begun) <= _LARGEST_PAGE and not any(begun):
             os.truncate(path, 0)
     except NotRegularError as error:
-        raise StoreError(f"the ledger {path} cannot be used: {error}; check the folder it stands in, or name another") from error
+        raise StoreError(f"the ledger {path} cannot be used: {error}; check the folder it is in, or name another") from error
     except OSError:
         return  # SQLite says what is in the way
 
@@ -174,13 +174,13 @@ def explain(url: URL, error: Exception) -> Exception:
     if is_refused(error):
         return InputError(
             f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; check user, host and database in "
-            "`ledger`, and the password in PGPASSWORD or ~/.pgpass of who runs this; a database is made once: createdb NAME"
+            "`ledger`, and the password in PGPASSWORD or ~/.pgpass of this user; create the database once: createdb NAME"
         )
-    advice = "mend it, then run the same command again; what was stored is kept"
+    advice = "fix this, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:
-        advice = "another process holds it; wait for that one or stop it, then run the same command again"
+        advice = "another process has locked it; wait for that process or stop it, then run the same command again"
     elif is_unresolved(error):
-        advice = f"check {url.host}, the host's name in `ledger`, and that it can be looked up from here"
+        advice = f"check {url.host}, the host's name in `ledger`, and that it can be resolved from here"
     elif any(words in said for words in _AWAY):
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif is_full(error) or "full" in said or "No space" in said:
@@ -188,7 +188,7 @@ def explain(url: URL, error: Exception) -> Exception:
     elif "not a database" in said or "malformed" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
-        advice = "check the folder, its permissions, and whether what it stands on can be written to"
+        advice = "check the folder, its permissions, and whether its file system is writable"
     return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
 
 
@@ -207,8 +207,8 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
         version = _upgrade(engine, schema)
     if version == schema.version:
         return
-    advice = _CARRY_ON if version in _OF_BEFORE else "use the Salon that wrote it, or a newer one"
-    raise StoreError(f"the ledger {shown} has version {version}, and this Salon knows version {schema.version}; {advice}")
+    advice = _CARRY_ON if version in _OF_BEFORE else "use the Salon version that wrote it, or a newer one"
+    raise StoreError(f"the ledger {shown} has version {version}, but this Salon reads version {schema.version}; {advice}")
 
 
 def _version(engine: Engine) -> str | None:

@@ -72,10 +72,10 @@ class _Room:
             is_told, self._since_s = self._since_s is not None, self._since_s or time.monotonic()
             n_paid = self._n_paid
         if not is_told:
-            who = f"{n_paid:,} paid {'reply waits' if n_paid == 1 else 'replies wait'} for room so far" if n_paid else "it waits"
+            who = f"{n_paid:,} paid {'reply waits' if n_paid == 1 else 'replies wait'} for space so far" if n_paid else "waiting"
             log.warning(
-                "the ledger's disk is full: %s, at most %.0f s, and nothing more is asked; free space where the ledger stands, "
-                "and if there is some, see that its files may be written (a quota, lsattr)",
+                "the ledger's disk is full: %s, at most %.0f s, and no more requests are sent; free space where the ledger "
+                "is stored, or if there is space, check that its files can be written (a quota, lsattr)",
                 who, seconds,
             )  # fmt: skip
 
@@ -86,7 +86,7 @@ class _Room:
         with self._lock:
             since_s, self._since_s = self._since_s, None
         if since_s is not None:
-            log.warning("the ledger's disk has room again, after %.0f s; what waited is stored", time.monotonic() - since_s)
+            log.warning("the ledger's disk has space again after %.0f s; what was waiting is stored", time.monotonic() - since_s)
 
 
 ROOM = _Room()

@@ -160,7 +160,7 @@ class GroupCommit:
             return batch
         error = StoreError(
             f"only {n_free / 1e6:.1f} MB are free for the ledger in {self._folder}, and {self._reserve_bytes / 1e6:.1f} MB are "
-            "kept for replies under way; nothing more is asked: free space, then run the same command again"
+            "reserved for replies in flight; no more requests are sent: free space, then run the same command again"
         )
         _resolve(refused, error)
         return [waiting for waiting in batch if waiting not in refused]

@@ -160,7 +160,7 @@ def replies_to(ledger: Ledger, requests: pl.DataFrame) -> pl.DataFrame:
     asked = requests.unique("request_key", keep="first", maintain_order=True)
     others = [name for name in asked.columns if name not in _ASKED]
     stored = ledger.replies(asked["request_key"])
-    check_replies(stored, "the ledger", "put the ledger back from a copy of before (docs/ledger.md) and run again")
+    check_replies(stored, "the ledger", "restore the ledger from an earlier copy (docs/ledger.md) and run again")
     missing = asked.join(stored, on="request_key", how="anti")
     failures = ledger.last_failures(missing["request_key"]).filter(pl.col("ask_index") == 0)
     unanswered = missing.join(failures, on="request_key", how="left").with_columns(
@@ -189,7 +189,7 @@ def check_replies(replies: pl.DataFrame, place: str, remedy: str) -> None:
         key, ask_index, _, _ = changed[0]
         raise CorruptLakeError(
             f"{len(changed)} of the replies in {place} are not what was received, the first to request {key}, ask {ask_index}: "
-            f"its text was changed since; {remedy}"
+            f"its text was changed afterwards; {remedy}"
         )
 
 

@@ -93,12 +93,18 @@ class Unstored:
             yield
         except StoreError as error:
             if self.n_lost:
-                log.warning("%d paid replies could not be stored, nor kept in %s: they are asked again", self.n_lost, self.root)
+                log.warning(
+                    "%d paid replies could be stored neither in the ledger nor in %s: they will be asked again",
+                    self.n_lost,
+                    self.root,
+                )
             n_waiting = len(self.files)
             if not n_waiting or type(error) is not StoreError or FOLDER in str(error):
                 raise
             where = f"{n_waiting:,} paid replies wait in {self.root / FOLDER}"
-            raise StoreError(f"{error}. {where}: the same command stores them first, and buys none of them again") from error
+            raise StoreError(
+                f"{error}. {where}: running the same command again stores them first, without paying again"
+            ) from error
 
 
 def _store(connection: Connection, waiting: list[dict[str, Any]], machine: Machine) -> int:
@@ -122,7 +128,7 @@ def _store(connection: Connection, waiting: list[dict[str, Any]], machine: Machi
 
 def _read(path: Path) -> dict[str, Any]:
     """What a file holds; a column that an earlier Salon did not keep is null. Raises CorruptLakeError."""
-    why = "it holds something else"
+    why = "its content is something else"
     try:
         said = json.loads(content_of(path))
         row = {column.name: _of_json(said["reply"].get(column.name)) for column in REPLIES.columns}
@@ -133,12 +139,12 @@ def _read(path: Path) -> dict[str, Any]:
         ):
             if path.stem == f"{row['request_key']}-{row['ask_index']}":
                 return {**said, "reply": row}
-            why = "it is the reply to another request than its name says"
+            why = "it is the reply to a different request than its name says"
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         why = str(error)
     raise CorruptLakeError(
-        f"{path} is not a paid reply that Salon put there ({why}); put it back from a backup, or move it away, also "
-        "from a bucket: its request is asked again then. What else waited is stored"
+        f"{path} is not a paid reply that Salon put there ({why}); restore it from a backup, or move it away, also "
+        "from a bucket: its request is then asked again. The other waiting replies are stored"
     )
 
 

@@ -126,9 +126,9 @@ def test_what_was_bought_waits_for_room_and_it_is_told_once(
         asyncio.run(work(ledger))
         assert ledger.known(KEYS) == set(KEYS[:8])
     first, last = _told(caplog)
-    assert "the ledger's disk is full: 8 paid replies wait for room so far, at most 30 s, and nothing more is asked" in first
-    assert "if there is some, see that its files may be written" in first
-    assert "has room again, after" in last
+    assert "the ledger's disk is full: 8 paid replies wait for space so far, at most 30 s, and no more requests are sent" in first
+    assert "if there is space, check that its files can be written" in first
+    assert "has space again after" in last
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_a_run_whose_ledger_stays_unwritable_keeps_what_it_paid_for_and_buys_not
     harming.start()
     try:
         with pytest.raises(
-            StoreError, match=r"[1-9]\d* paid replies wait in .*unstored: the same command stores them first"
+            StoreError, match=r"[1-9]\d* paid replies wait in .*unstored: running the same command again stores them first"
         ) as ended:
             run()
         harming.join()

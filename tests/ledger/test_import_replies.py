@@ -66,13 +66,13 @@ def test_ids_of_samples_and_requests_are_enough(recorded: Import) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"item_id": "zzz"}, "item_id 'zzz' is not in the plan, whose samples have such as 'a'"),
-        ({"image": "other/same.png"}, "image 'other/same.png' is not in the plan, whose samples have such as '0.png'"),
+        ({"item_id": "zzz"}, "item_id 'zzz' is not in the plan, whose samples have values such as 'a'"),
+        ({"image": "other/same.png"}, "image 'other/same.png' is not in the plan, whose samples have values such as '0.png'"),
         ({"image": "same.png"}, "matches 2 samples; map one more of"),
         ({"item_id": "a"}, "matches 2 samples; map one more of"),
         ({"item_id": "a", "model": "flux"}, "no planned sample with this item_id has model 'flux'"),
         ({"item_id": "b", "judge_model": "other"}, "has judge_model 'other'"),
-        ({}, "names no sample"),
+        ({}, "does not name a sample"),
         ({"item_id": "b", "reply": None}, "holds no reply text"),
     ],
 )
@@ -86,7 +86,7 @@ def test_what_cannot_be_placed_is_counted_and_said(recorded: Import, row: dict[s
 def test_where_nothing_can_be_placed_the_import_stops(recorded: Import) -> None:
     with pytest.raises(SourceError, match="none of its 2 rows answers a planned request"):
         recorded([ROW | {"item_id": "x"}, ROW | {"item_id": "y"}])
-    with pytest.raises(SourceError, match="no recorded reply"):
+    with pytest.raises(SourceError, match="contains no recorded replies"):
         recorded([ROW | {"item_id": "b"}], where={"aspect": "SC"})
 
 
@@ -101,7 +101,9 @@ def test_a_row_that_contradicts_the_ledger_is_told_and_what_is_there_stays(recor
     recorded([{"item_id": "b", "reply": "first"}])
     again = recorded([{"item_id": "b", "reply": "second"}, {"item_id": "c", "reply": "new"}])
     assert (again.n_rows, again.n_stored, again.n_already_there, again.n_contradicting) == (2, 1, 0, 1)
-    assert again.contradicting_examples[0].startswith("replies.jsonl, row 1: the ledger has another reply to request ")
+    assert again.contradicting_examples[0].startswith(
+        "replies.jsonl, row 1: the ledger already has a different reply to request "
+    )
     assert recorded.texts() == {2: "first", 3: "new"}
 
 
@@ -111,7 +113,7 @@ def test_of_rows_that_contradict_one_another_none_is_taken_and_all_are_told(reco
     assert (result.n_rows, result.n_stored, result.n_already_there, result.n_contradicting) == (5, 1, 1, 3)
     (told,) = result.contradicting_examples
     assert told.startswith("replies.jsonl, row 1; replies.jsonl, row 3; replies.jsonl, row 5: different replies to request ")
-    assert "give the judge as many repeats" in told
+    assert "set repeats of the judge to as many" in told
     assert recorded.texts() == {3: "same"}
 
 
@@ -211,7 +213,7 @@ def test_an_unknown_name_is_refused(recorded: Import) -> None:
 
 def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
     recorded.benchmark["judges"] = [{"model": "scripted", "recorded": True}, {"model": "other", "recorded": True}]
-    with pytest.raises(SourceError, match=r"does not say whose reply it is, .* lacks judge_model"):
+    with pytest.raises(SourceError, match=r"does not say which of several recorded judges replied: it lacks judge_model"):
         recorded([ROW | {"item_id": "b"}])
     assert recorded([ROW | {"item_id": "b", "who": "scripted"}], columns={"judge_model": "who"}).n_stored == 1
     assert recorded([ROW | {"item_id": "c", "judge_model": "scripted"}, ROW | {"item_id": "a"}]).n_stored == 1
@@ -224,9 +226,9 @@ def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
         ("r.jsonl", "[1]\n", "r.jsonl, row 1: is a JSON list, not an object"),
         ("r.json", '[{"item_id": "b"},', "not a JSON list"),
         ("r.json", "[" * 200 + "]" * 200, "row 1: is a JSON list, not an object"),
-        ("r.csv", 'item_id,reply\nb,"x\n', "r.csv, row 1 is not valid CSV .* a quote may be open"),
+        ("r.csv", 'item_id,reply\nb,"x\n', "r.csv, row 1 is not valid CSV .* a quote may be left open"),
         ("r.csv", "item_id;reply,text\nb;x\n", "row 0 has a comma and a semicolon outside quotes"),
-        ("r.txt", "x", "recorded replies are read from"),
+        ("r.txt", "x", "recorded replies must be in a file of type"),
         ("r.parquet", "x", "cannot be read as Parquet"),
     ],
 )
@@ -255,7 +257,7 @@ def test_a_value_that_python_cannot_hold_is_missing_in_its_row_alone(recorded: I
     pq.write_table(times, recorded.path / "r.parquet")
     with pytest.raises(
         SourceError,
-        match=r"none of its 3 rows .*row 1: holds no reply text; .*row 2: holds a value in reply that JSON cannot say",
+        match=r"none of its 3 rows .*row 1: holds no reply text; .*row 2: holds a value in reply that JSON cannot represent",
     ):
         recorded.of(recorded.path / "r.parquet")
 
@@ -351,8 +353,8 @@ B, C = {"item_id": "b"}, {"item_id": "c"}
         (B | {"rubric": "ocr", "distance": "0.5", "reward": 1}, {}, {2: '{"distance":0.5}'}),
         (B | {"judge_model": "ocr-1", "distance": 0.5}, {}, {2: '{"distance":0.5}'}),
         (B | {"d": 0.5}, {"columns": {"distance": "d"}}, {2: '{"distance":0.5}'}),
-        (B | {"both": 0.5}, {"columns": {"distance": "both", "reward": "both"}}, "holds both, which is of ocr or of model"),
-        (B | {"judge_model": "ocr-2", "distance": 0.5}, {}, "is of 'ocr-2', and rubric ocr takes the numbers of ocr-1"),
+        (B | {"both": 0.5}, {"columns": {"distance": "both", "reward": "both"}}, "holds both, which may be of ocr or of model"),
+        (B | {"judge_model": "ocr-2", "distance": 0.5}, {}, "is of 'ocr-2', but rubric ocr takes the numbers of ocr-1"),
         (B | {"rubric": "ocr", "reward": 1}, {}, "holds none of the numbers of ocr (distance)"),
         (B | {"other": 1}, {}, "holds none of the numbers of ocr (distance) or model (reward); map its columns"),
     ],

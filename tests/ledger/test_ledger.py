@@ -254,7 +254,7 @@ def test_a_locked_ledger_says_so_and_asks_nothing(tmp_path: Path) -> None:
         ledger.known([])
         holder = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
         holder.execute("begin immediate")
-        with pytest.raises(StoreError, match="another process holds it"):
+        with pytest.raises(StoreError, match="another process has locked it"):
             asyncio.run(ledger.begin(KEY, 0, "judge"))
         holder.execute("rollback")
         holder.close()
@@ -265,7 +265,7 @@ def test_a_nearly_full_disk_stops_spending_and_still_takes_replies(tmp_path: Pat
     ledger = Ledger(f"sqlite:///{tmp_path}/ledger.db")
     attempt_id = asyncio.run(ledger.begin(KEY, 0, "judge"))
     with Ledger(f"sqlite:///{tmp_path}/ledger.db", reserve_bytes=2**62) as full:
-        with pytest.raises(StoreError, match="nothing more is asked: free space"):
+        with pytest.raises(StoreError, match="no more requests are sent: free space"):
             asyncio.run(full.begin("b" * 64, 0, "judge"))
         asyncio.run(full.finish(attempt_id, reply()))
     assert ledger.known([KEY]) == {KEY}

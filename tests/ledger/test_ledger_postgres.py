@@ -89,7 +89,7 @@ def test_who_waits_too_long_for_another_is_told(address: str) -> None:
         with engine.begin() as holder:
             holder.execute(text("set idle_in_transaction_session_timeout = 10000"))  # whatever happens, the test ends
             holder.execute(text("lock table attempts in access exclusive mode"))
-            with pytest.raises(StoreError, match="another process holds it"):
+            with pytest.raises(StoreError, match="another process has locked it"):
                 asyncio.run(ledger.begin(KEY, 0, "judge"))
         engine.dispose()
         asyncio.run(ledger.begin(KEY, 0, "judge"))  # and goes on when it is free

@@ -112,7 +112,7 @@ def test_a_new_ledger_has_the_tables_declared(address: str) -> None:
 def test_a_version_that_is_not_known_is_refused_and_left_alone(address: str, version: str, advice: str) -> None:
     written(address)
     execute(address, f"update ledger_meta set value = '{version}' where name = 'version'")
-    with pytest.raises(StoreError, match=rf"has version {version}, and this Salon knows version {SCHEMA.version}; .*{advice}"):
+    with pytest.raises(StoreError, match=rf"has version {version}, but this Salon reads version {SCHEMA.version}; .*{advice}"):
         Ledger(address).known([])
     assert version_of(address) == version
 
@@ -125,7 +125,7 @@ def test_a_next_version_keeps_every_reply(address: str) -> None:
     assert (version_of(address), n_replies(address)) == ("7", 3)
     assert differences(address, NEXT) == []
     assert execute(address, "select value from ledger_meta where name = 'state'") != [(before,)]
-    with pytest.raises(StoreError, match="has version 7, and this Salon knows version 5"):
+    with pytest.raises(StoreError, match="has version 7, but this Salon reads version 5"):
         Ledger(address).known([])
 
 
@@ -193,7 +193,7 @@ def test_a_next_version_waits_for_who_writes(tmp_path: Path) -> None:
     address = written(f"sqlite:///{tmp_path}/ledger.db")
     holder = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
     holder.execute("begin immediate")
-    with pytest.raises(StoreError, match="another process holds it"):
+    with pytest.raises(StoreError, match="another process has locked it"):
         open_with(address, NEXT, busy_timeout_ms=50)
     holder.rollback()
     holder.close()

@@ -17,8 +17,8 @@ BROKEN = {
     "a number": ("r.jsonl", f"1\n{B}\n{C}", "row 1: is a JSON int, not an object"),
     "one of a list": ("r.json", f"[{B}, 1, {C}]", "row 2: is a JSON int, not an object"),
     "too deep": ("r.jsonl", f'{B}\n{{"a": {DEEP}}}\n{C}\n', "row 2: is nested in more than 100 levels"),
-    "too long": ("r.jsonl", f'{B}\n{{"a": "{"x" * 2 * ROW_BYTES}"}}\n{C}\n', "row 2: is over 8,388,608 bytes long"),
-    "a comma outside quotes": ("r.csv", "item_id,reply\nb,x\na,4, but\nc,y\n", "row 2: has 3 cells where the header has 2"),
+    "too long": ("r.jsonl", f'{B}\n{{"a": "{"x" * 2 * ROW_BYTES}"}}\n{C}\n', "row 2: is longer than 8,388,608 bytes"),
+    "a comma outside quotes": ("r.csv", "item_id,reply\nb,x\na,4, but\nc,y\n", "row 2: has 3 cells, but the header has 2"),
     "a byte of another encoding": ("r.csv", "item_id,reply\nb,x\na,caf\xe9\nc,y\n", "row 2: holds a byte that is not UTF-8"),
 }
 

@@ -498,7 +498,7 @@ def test_a_shard_that_begins_while_the_server_is_away_waits_too(
     back.join()
     assert outcome.n_answered == provider.n == N
     told = [record.getMessage() for record in caplog.records if record.name == "salon.ledger"]
-    assert [("waited for, at most 60 s" in one, "is back, after" in one) for one in told] == [(True, False), (False, True)]
+    assert [("waiting for it, at most 60 s" in one, "is back after" in one) for one in told] == [(True, False), (False, True)]
 
 
 def test_a_server_that_stays_away_is_an_error_that_resumes(address: str, postgres: PostgresServer) -> None:

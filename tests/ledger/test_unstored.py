@@ -70,9 +70,11 @@ def test_the_error_that_ends_a_run_says_how_many_wait(tmp_path: Path, raised: St
     ("written", "put", "why"),
     [
         pytest.param('"is_reasked": false', '"is_rea', "delimiter", id="half"),
-        pytest.param('"request_key": "0', '"request_key": "f', "the reply to another request", id="another's"),
-        pytest.param('"n_input_tokens": 7', '"n_input_tokens": "many"', "holds something else", id="a word for a number"),
-        pytest.param('"judge_model": "judge", ', "", "holds something else", id="without a judge"),
+        pytest.param('"request_key": "0', '"request_key": "f', "the reply to a different request", id="another's"),
+        pytest.param(
+            '"n_input_tokens": 7', '"n_input_tokens": "many"', "its content is something else", id="a word for a number"
+        ),
+        pytest.param('"judge_model": "judge", ', "", "its content is something else", id="without a judge"),
     ],
 )
 def test_a_spoiled_file_is_named_and_keeps_no_other_out(tmp_path: Path, written: str, put: str, why: str) -> None:
@@ -96,4 +98,6 @@ def test_what_is_lost_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert not unstored.keep("a", _reply(KEYS[0]), is_reasked=False)
     with pytest.raises(StoreError, match=r"^gone$"), unstored.told():
         raise StoreError("gone")
-    assert [f"1 paid replies could not be stored, nor kept in {tmp_path}/lake" in one for one in caplog.messages] == [True]
+    assert [f"1 paid replies could be stored neither in the ledger nor in {tmp_path}/lake" in one for one in caplog.messages] == [
+        True
+    ]

@@ -37,13 +37,15 @@ def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any] | str]]:
     for file in _files(path):
         kind = _SUFFIXES.get(file.suffix.lower())
         if kind is None:
-            raise SourceError(f"{file}: recorded replies are read from {', '.join(sorted(_SUFFIXES))}; convert the file")
+            raise SourceError(
+                f"{file}: recorded replies must be in a file of type {', '.join(sorted(_SUFFIXES))}; convert the file"
+            )
         reader = {"JSONL": _jsonl, "JSON": _json, "CSV": _csv, "Parquet": _parquet}[kind]
         try:
             for number, row in reader(file):
                 yield f"{file.name}, row {number}", row
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"{file}: cannot be read as {kind}: {error}") from error
+            raise SourceError(f"{file} cannot be read as {kind}: {error}") from error
 
 
 def separators(path: Path) -> list[str]:
@@ -59,7 +61,7 @@ def parquet_columns(path: Path) -> list[str]:
     try:
         return list(pq.read_schema(first).names)
     except (OSError, pa.ArrowException) as error:
-        raise SourceError(f"{first}: cannot be read as Parquet: {error}") from error
+        raise SourceError(f"{first} cannot be read as Parquet: {error}") from error
 
 
 def check_template(template: str) -> None:
@@ -97,7 +99,7 @@ def as_json(value: object, name: str) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise CannotRebuildError(f"holds a value in {name} that JSON cannot say") from error
+        raise CannotRebuildError(f"holds a value in {name} that JSON cannot represent") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -115,7 +117,7 @@ def _jsonl(file: Path) -> _Rows:
     with opened(file) as lines:
         for number, line in enumerate(iter(lambda: lines.readline(ROW_BYTES + 1), b""), 1):
             if len(line) > ROW_BYTES:
-                yield number, f"is over {ROW_BYTES:,} bytes long"
+                yield number, f"is longer than {ROW_BYTES:,} bytes"
                 while not line.endswith(b"\n") and (line := lines.readline(ROW_BYTES)):
                     pass
             elif text := (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip():
@@ -152,7 +154,9 @@ def _json(file: Path) -> _Rows:
         return
     content = content_of(file, JSON_FILE_BYTES + 1)
     if len(content) > JSON_FILE_BYTES:
-        raise SourceError(f"{file}: a JSON list of over {JSON_FILE_BYTES:,} bytes; write it as JSON Lines, an object a line")
+        raise SourceError(
+            f"{file}: a JSON list of more than {JSON_FILE_BYTES:,} bytes; write it as JSON Lines, one object per line"
+        )
     try:
         rows = _loads(content.removeprefix(b"\xef\xbb\xbf"))
     except ValueError as error:

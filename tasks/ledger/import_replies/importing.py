@@ -34,8 +34,8 @@ N_EXAMPLES = 5
 _OF_A_LAKE = {"request_key", "ask_index", "status", "reply_text", "n_attempts"}
 _ROWS_PER_COMMIT = 2_000
 _ANOTHER_TEMPLATE = (
-    '; if it was rebuilt by a template since mended, state a deployment = "template 2" of the judge and import again: what it is '
-    "asked has keys of its own then"
+    '; if it was rebuilt with a template that you have since corrected, set deployment = "template 2" for the judge and import '
+    "again: its requests then have new keys"
 )
 
 
@@ -120,7 +120,7 @@ def _is_of_a_lake(path: Path) -> bool:
 
 def _refuse_nothing(path: Path, result: ImportResult, n_usable: int) -> None:
     if result.n_rows == 0:
-        raise SourceError(f"{path}: no recorded reply in it; check the file, and `where` under [recorded]")
+        raise SourceError(f"{path} contains no recorded replies; check the file, and `where` under [recorded]")
     if n_usable == 0:
         examples = "; ".join(result.unmatched_examples[:3])
         to_map = f"; under [recorded] columns, map the column that names the sample to one of {', '.join(IDENTIFIERS)}"
@@ -161,7 +161,7 @@ def _store(ledger: Ledger, result: ImportResult, rows: _Rows, contradicted: Mapp
             elif (digest := held.get(_ask(row))) is not None and row["reply_sha256"] not in {None, digest}:
                 is_first_rebuilt = row["origin"] == ReplyOrigin.REBUILT and not result.contradicting_examples
                 result.contradict(
-                    f"{place}: the ledger has another reply to request {row['request_key'][:12]}, which stays"
+                    f"{place}: the ledger already has a different reply to request {row['request_key'][:12]}, which is kept"
                     f"{_ANOTHER_TEMPLATE if is_first_rebuilt else ''}"
                 )
             else:
@@ -172,8 +172,8 @@ def _store(ledger: Ledger, result: ImportResult, rows: _Rows, contradicted: Mapp
     for (key, _), places in contradicted.items():
         more = f" and {len(places) - N_EXAMPLES} more" if len(places) > N_EXAMPLES else ""
         result.contradict(
-            f"{'; '.join(places[:N_EXAMPLES])}{more}: different replies to request {key[:12]}, none of which was taken; if they "
-            "are repeats of one question, give the judge as many repeats, else keep the row that counts",
+            f"{'; '.join(places[:N_EXAMPLES])}{more}: different replies to request {key[:12]}, none of which was imported; if "
+            "they are repeats of one question, set repeats of the judge to as many, else keep the row you want",
             len(places),
         )
 

@@ -47,7 +47,7 @@ class PlanIndex:
         if not firsts:  # else two rows, one of each, would contradict one another, and neither be taken
             twin = self.columns["duplicate_of_sample_id"][found[0]]
             raise NoMatchError(
-                f"names a sample that is an earlier one again; the reply to that one ({twin[:12]}) counts for both"
+                f"names a sample that duplicates an earlier one; the reply to that one ({twin[:12]}) counts for both"
             )
         return self._choose(firsts)
 
@@ -102,7 +102,7 @@ class PlanIndex:
         """What the plan's samples have there, and what to do where they have nothing."""
         known = next((value for value in self.columns[identifier] if value is not None), None)
         if known is not None:
-            return f", whose samples have such as {_text(known)[:80]!r}"
+            return f", whose samples have values such as {_text(known)[:80]!r}"
         others = [name for name in IDENTIFIERS if any(value is not None for value in self.columns[name])]
         return f": its samples have none; name them by {', '.join(others)}"
 
@@ -111,7 +111,7 @@ def name_of(row: Mapping[str, object]) -> str:
     """Which of IDENTIFIERS names the row's sample. Raises NoMatchError where none does."""
     identifier = next((name for name in IDENTIFIERS if row.get(name) is not None), None)
     if identifier is None:
-        raise NoMatchError(f"names no sample: it has none of {', '.join(IDENTIFIERS)}")
+        raise NoMatchError(f"does not name a sample: it has none of {', '.join(IDENTIFIERS)}")
     return identifier
 
 

@@ -76,7 +76,7 @@ def replies_in(
     for rubric_id, values in measured.items():
         program = rubrics[rubric_id].program
         if row.get("judge_model", program) != program:
-            raise CannotRebuildError(f"is of {row['judge_model']!r}, and rubric {rubric_id} takes the numbers of {program}")
+            raise CannotRebuildError(f"is of {row['judge_model']!r}, but rubric {rubric_id} takes the numbers of {program}")
         yield {**row, "rubric": rubric_id, "judge_model": program}, (said_by_program(values), ReplyOrigin.REBUILT)
     if not measured and "reply" not in row and rubrics and all(rubric.program for rubric in rubrics.values()):
         numbers = " or ".join(f"{rubric.id} ({_keys(rubric)})" for rubric in rubrics.values())
@@ -84,7 +84,7 @@ def replies_in(
     if not measured:
         whole = {**defaults, **row}
         if "judge_model" not in whole and sum(judge.recorded for judge in benchmark.judges) > 1:
-            raise CannotRebuildError("does not say whose reply it is, of several recorded judges: it lacks judge_model")
+            raise CannotRebuildError("does not say which of several recorded judges replied: it lacks judge_model")
         yield whole, reply_text(whole, raw, benchmark.recorded)
 
 
@@ -106,7 +106,9 @@ def _measured(
             if place is not None:
                 other = taken.setdefault(place, rubric.id)
                 if other != rubric.id:
-                    raise CannotRebuildError(f"holds {place}, which is of {other} or of {rubric.id}; name the rubric in the row")
+                    raise CannotRebuildError(
+                        f"holds {place}, which may be of {other} or of {rubric.id}; name the rubric in the row"
+                    )
                 found.setdefault(rubric.id, {})[one.key] = look_up(raw, place)
         if is_named and rubric.id not in found:
             raise CannotRebuildError(f"holds none of the numbers of {rubric.id} ({_keys(rubric)}); {_MAP}")

@@ -98,7 +98,7 @@ def test_references_without_outputs_or_pictures_stop_before_asking(
     [
         ('columns = { answer = "reply" }', '{"item_id": "a", "reply": "4"}', "answer is not a name Salon knows"),
         ("", '{"item_id": "a", "reply": \n{"item_id": "b"', "replies.jsonl, row 2: is not a JSON object on one line"),
-        ("", '{"picture": "a", "reply": "4"}', "names no sample"),
+        ("", '{"picture": "a", "reply": "4"}', "does not name a sample"),
         ("", '{"item_id": "a", "verdict": "4"}', "holds no reply text"),
     ],
     ids=["an unknown name", "no line is whole", "no sample is named", "no reply in any row"],
@@ -153,8 +153,8 @@ recorded = true
     (tmp_path / "replies.csv").write_text('prompt;reply\nshade 2;"Score: 3"\nshade 2\n')
     said = salon("import", "b.toml", "--replies", "replies.csv")
     assert "2 rows: 1 stored, 0 there already, 1 left out" in said.out
-    assert "left out: replies.csv, row 2: has 1 cells where the header has 2" in said.out
-    assert "replies.csv is read with a semicolon between its cells" in said.err
+    assert "left out: replies.csv, row 2: has 1 cells, but the header has 2" in said.out
+    assert "replies.csv is read with a semicolon as separator" in said.err
     assert "requests    3: 3 stored already, 0 sent" in salon("run", "b.toml").out
     board = (cells_of(tmp_path / "lake")).filter(metric="mean")["estimate"].to_list()
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
@@ -182,7 +182,7 @@ def test_a_wrong_template_is_mended_by_a_deployment(salon: Callable[..., Said], 
     assert "3 rows: 3 stored" in imported("I like {score}").out
     refused = imported("Score: {score}").out
     assert "0 stored, 0 there already, 0 left out, 3 contradicting" in refused
-    assert " ".join(refused.split()).count('state a deployment = "template 2" of the judge and import again') == 1
+    assert " ".join(refused.split()).count('set deployment = "template 2" for the judge and import again') == 1
     mended = imported("Score: {score}", 'deployment = "template 2"')
     assert "3 rows: 3 stored, 0 there already, 0 left out" in mended.out
     means = cells_of(tmp_path / "lake").filter(metric="mean", category="__micro__", judge_model="gpt-4o")["estimate"]

@@ -91,7 +91,7 @@ def test_a_night_stopped_with_its_worker_is_begun_again_and_a_cancelled_one_is_n
             assert worker.wait(60) == 143
             state = night.ended(stopped)
             assert (state["type"], state["name"]) == ("CRASHED", "Crashed"), state
-            assert state["message"].startswith("told to stop; replies under way are stored")
+            assert state["message"].startswith("told to stop; replies in flight are stored")
             n_paid = provider.n
             provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
             _until(night.begun_again, "nothing was begun again")

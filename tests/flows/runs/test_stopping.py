@@ -95,7 +95,7 @@ def test_a_run_without_a_server_starts_none_and_a_stop_ends_it_with_143(tmp_path
         _, said = run.communicate(timeout=60)
     assert run.returncode == 143, said
     assert said.splitlines()[-1:] == [
-        b"salon: told to stop; replies under way are stored, and the same command goes on from here"
+        b"salon: told to stop; replies in flight are stored; run the same command again to continue"
     ]
     assert children == []
     assert not (tmp_path / "home").exists()

@@ -151,6 +151,6 @@ def test_the_recorded_reply_to_the_first_counts_for_both_and_the_copys_own_is_le
     (tmp_path / "replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
     imported = salon("import", "b.toml", "--replies", "replies.jsonl")
     assert imported.code in (0, 1), imported.err
-    assert "is an earlier one again; the reply to that one" in " ".join(imported.out.split())
+    assert "duplicates an earlier one; the reply to that one" in " ".join(imported.out.split())
     cell = cells_of(tmp_path / "lake").filter(category="__micro__", dimension="score", metric="mean").row(0, named=True)
     assert (cell["n_judgements"], cell["n_failed"], cell["estimate"]) == (4, 0, (1 + 2 + 3 + 1) / 4)
