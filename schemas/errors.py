@@ -10,10 +10,10 @@ NOT_A_FOLDER = frozenset({errno.ENOTDIR, errno.EISDIR})
 def remedy(error: OSError) -> str:
     """What to do where the operating system refuses to write."""
     if error.errno in NOT_WRITABLE:
-        return "nothing may be written there: mount it for writing, get the right to write, or name another place"
+        return "the place is not writable: mount it for writing, get write permission, or name another place"
     if error.errno in NOT_A_FOLDER:
-        return "something else stands where a folder, or a file, should: move it away"
-    return "free space or mend the disk"
+        return "a file is where a folder should be, or the other way round: move it away"
+    return "free space or repair the disk"
 
 
 class SalonError(Exception):

@@ -167,7 +167,7 @@ def scratch(lake_root: Path, kind: str) -> Iterator[Path]:
 def refuse_full(option: str, folder: Path) -> None:
     """Raise InputError where something stands in the folder that is to be written."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(f"{option} {folder} is not an empty folder; name one that is not there yet, or remove what it holds")
+        raise InputError(f"{option} {folder} is not an empty folder; name one that does not exist yet, or empty it")
 
 
 @contextmanager

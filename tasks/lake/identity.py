@@ -33,7 +33,7 @@ def lake_id(root: Path) -> str:
                 write_bytes(content, root / NAME, root / "staging")
     made = find_lake_id(root)
     if made is None:
-        raise _no_id(root, "it was taken away as soon as it was written")
+        raise _no_id(root, "it was removed as soon as it was written")
     return made
 
 
@@ -56,7 +56,7 @@ def find_lake_id(root: Path) -> str | None:
     if not _IS_ID.fullmatch(found):  # two lakes that have "None" for one would be one lake
         raise _no_id(root, f"lake_id is {found!r:.80}, not 32 hexadecimal digits")
     if found != _checked(found[:_N_CHECKED]):
-        raise _no_id(root, f"lake_id is {found}, and one of its digits is another than was written")
+        raise _no_id(root, f"lake_id is {found}, and its checksum digits do not match: it was changed")
     return found
 
 
@@ -66,6 +66,6 @@ def _checked(chance: str) -> str:
 
 def _no_id(root: Path, why: str) -> CorruptLakeError:
     return CorruptLakeError(
-        f"{root / NAME} does not say which lake this is ({why}); put it back from a backup, or delete it while no run uses the "
-        "lake: the next one gives it another id, and tonight's max_usd is counted anew"
+        f"{root / NAME} does not say which lake this is ({why}); restore it from a backup, or delete it while no run uses the "
+        "lake: the next run gives it a new id, and tonight's max_usd is counted from 0 again"
     )

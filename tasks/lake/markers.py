@@ -43,7 +43,7 @@ def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise CorruptLakeError(
-        f"{marker} is not a marker Salon wrote; delete it, in the bucket too where there is one, and run again"
+        f"{marker} is not a marker that Salon wrote; delete it, also in the bucket if there is one, and run again"
     )
 
 
@@ -71,10 +71,10 @@ def what_is_wrong(path: Path, entry: Mapping[str, Any], has_pictures: bool) -> s
     if found.st_size != entry["n_bytes"]:
         return f"is {found.st_size} bytes long, not {entry['n_bytes']}"
     if has_pictures and FOOTER in entry and sha256_of_footer(path) != entry[FOOTER]:
-        return "is not what was written: its footer is another"
+        return "is not what was written: its footer differs"
     said = entry.get(WITHOUT_PICTURES) if has_pictures else entry["sha256"]
     if said is not None and _sha256_of(path, has_pictures, found.st_mtime_ns, found.st_ino) != said:
-        return "is not what was written: its sha256 is another"
+        return "is not what was written: its sha256 differs"
     return None
 
 

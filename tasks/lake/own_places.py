@@ -43,7 +43,7 @@ def open_lock(root: Path, path: Path) -> int:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
-    raise CorruptLakeError(f"{path} is no regular file, and locks are; delete it and run the same command again")
+    raise CorruptLakeError(f"{path} is not a regular file, as a lock must be; delete it and run the same command again")
 
 
 def linked_at(root: Path, path: Path) -> Path | None:
@@ -96,7 +96,7 @@ def _opened(folder: int, name: str, path: Path, flags: int) -> int:
     except OSError:
         if path.is_symlink():
             raise CorruptLakeError(
-                f"{path} is a link (to {path.readlink()}): what is locked or cleared in a lake must be the lake's own. Put a "
-                "folder or file in the link's place; to keep a lake elsewhere, link the whole of it"
+                f"{path} is a link (to {path.readlink()}): what is locked or deleted in a lake must be inside the lake. Replace "
+                "the link by a folder or file; to keep a lake elsewhere, link the whole lake"
             ) from None
         raise

@@ -228,7 +228,7 @@ def open_lake(place: str, folder: Path | None = None) -> Lake:
     root = (folder / place).resolve() if folder else Path(place)
     if _PATTERN & set(str(root)):
         raise InputError(
-            f"lake: {root} holds one of {' '.join(sorted(_PATTERN))}, and readers of Parquet take such a path for a pattern; "
-            "name a folder without them"
+            f"lake: {root} contains one of {' '.join(sorted(_PATTERN))}, and Parquet readers treat such a path as a glob "
+            "pattern; name a folder without them"
         )
     return Lake(root)

@@ -36,14 +36,14 @@ def rows_at_once(
         for column, n_bytes, n_unpacked, n_values in mine:
             if n_unpacked > max(PARQUET_CHUNK_BYTES, n_bytes * PARQUET_UNPACKED):
                 raise SourceError(
-                    f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; at most "
-                    f"{PARQUET_UNPACKED} times its size is read, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
+                    f"{name}: column {column} unpacks from {n_bytes:,} bytes to {n_unpacked:,}; allowed are "
+                    f"{PARQUET_UNPACKED} times its size, or {PARQUET_CHUNK_BYTES:,} bytes; write it in smaller row groups"
                 )
             # Nulls in a list take no bytes, and a list of any length stands in one row.
             if n_values > max(metadata.row_group(group).num_rows, PARQUET_LISTED, n_bytes):
                 raise SourceError(
                     f"{name}: column {column} has {n_values:,} values in {metadata.row_group(group).num_rows:,} rows and "
-                    f"{n_bytes:,} bytes; of lists at most {PARQUET_LISTED:,} values of a row group are read, or one a byte; "
+                    f"{n_bytes:,} bytes; for lists, {PARQUET_LISTED:,} values per row group are allowed, or one per byte; "
                     "write it in smaller row groups, or without that column"
                 )
         n_bytes_a_row = sum(chunk.n_unpacked for chunk in mine) // max(1, metadata.row_group(group).num_rows)
@@ -71,7 +71,7 @@ def _column_chunks(path: Path, metadata: pq.FileMetaData, name: str) -> list[lis
             groups[group].append(_ColumnChunk(columns[column], *sizes))
     except (duckdb.Error, IndexError, TypeError) as error:
         why = str(error).partition("\n")[0][:200]
-        raise SourceError(f"{name}: its footer cannot be read ({type(error).__name__}: {why}); write it anew") from error
+        raise SourceError(f"{name}: its footer cannot be read ({type(error).__name__}: {why}); write the file again") from error
     return groups
 
 

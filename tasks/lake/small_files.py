@@ -27,7 +27,7 @@ def read_files(paths: Sequence[Path], table: Table) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         broken = next((path for path, content in zip(paths, contents, strict=True) if not _is_parquet(content)), paths[0].parent)
         raise CorruptLakeError(
-            f"{broken} is no table {table.name} that Salon wrote ({str(error)[:200]}); restore it, or move it out of the lake"
+            f"{broken} is not a table {table.name} that Salon wrote ({str(error)[:200]}); restore it, or move it out of the lake"
         ) from error
 
 
@@ -35,7 +35,7 @@ def _content_of(path: Path) -> bytes:
     try:
         return content_of(path)
     except NotRegularError as error:
-        raise CorruptLakeError(f"{path} is none of the lake's files ({error}); move it out of the lake") from error
+        raise CorruptLakeError(f"{path} is not one of the lake's files ({error}); move it out of the lake") from error
 
 
 def _is_parquet(content: bytes) -> bool:

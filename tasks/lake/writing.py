@@ -107,7 +107,7 @@ class Staging:
     def _check_all_are_there(self, staged: list[str], written: list[str] | None) -> None:
         if written is not None and staged != written:
             raise StoreError(
-                f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: something else removed "
+                f"{self.folder} holds {len(staged)} parts, not the {len(written)} that were written: another process removed "
                 "them; run the same command again"
             )
 

@@ -152,7 +152,7 @@ def test_each_bit_of_the_footer_of_pictures_is_looked_at_before_the_footer_is_be
         for at in range(len(content) - 8 - int.from_bytes(content[-8:-4], "little"), len(content)):
             for bit in range(0, 8, 3):
                 os.pwrite(file.fileno(), bytes([content[at] ^ 1 << bit]), at)
-                assert what_is_wrong(part, entry, has_pictures=True) == "is not what was written: its footer is another"
+                assert what_is_wrong(part, entry, has_pictures=True) == "is not what was written: its footer differs"
             os.pwrite(file.fileno(), content[at : at + 1], at)
 
 

@@ -29,7 +29,7 @@ NO_IDS = [b"", b"{", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"lake_id": null}'
 @pytest.mark.parametrize("content", NO_IDS, ids=lambda content: repr(content[:20]))
 def test_a_broken_one_is_told_and_not_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
-    with pytest.raises(CorruptLakeError, match=r"does not say which lake this is.* put it back from a backup, or delete it"):
+    with pytest.raises(CorruptLakeError, match=r"does not say which lake this is.* restore it from a backup, or delete it"):
         lake_id(tmp_path)
     assert (tmp_path / NAME).read_bytes() == content
 

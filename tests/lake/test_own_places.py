@@ -70,7 +70,7 @@ def _pipe(lake: Path, _: Path) -> None:
         pytest.param(_link("locks", "gone"), _take_lock, "lake/locks is a link", id="locks is a link to nothing"),
         pytest.param(_link("locks/a.lock", "thesis.txt"), _take_lock, "a.lock is a link", id="a lock is a link to a file"),
         pytest.param(_link("locks/a.lock", "gone"), _take_lock, "a.lock is a link", id="a lock is a link to nothing"),
-        pytest.param(_pipe, _take_lock, "no regular file", id="a lock is a pipe"),
+        pytest.param(_pipe, _take_lock, "not a regular file", id="a lock is a pipe"),
     ],
 )
 def test_what_is_no_place_of_the_lake_is_refused_and_whole(

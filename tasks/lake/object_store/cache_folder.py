@@ -56,7 +56,7 @@ def _cache_folder() -> Path:
     try:
         return Path(said).resolve() if said else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "salon"
     except RuntimeError:
-        raise InputError("this user has no home for a cache of the bucket's files; export SALON_CACHE=/a/folder") from None
+        raise InputError("this user has no home folder to cache the bucket's files in; export SALON_CACHE=/a/folder") from None
 
 
 def bucket_behind(root: Path) -> Bucket | None:
@@ -162,8 +162,9 @@ def seal(root: Path, files: Iterable[tuple[Path, Path]], last: tuple[Path, Path]
             found = bucket.get(name)
             if found is None or hashlib.sha256(found[0]).hexdigest() != sha256_of_file(file[1]):
                 raise StoreError(
-                    f"{bucket.url}/{name} holds other bytes than are to be put there: another run publishes the same now, with "
-                    "other versions of the libraries, or was killed doing so; when none runs, delete that folder and run again"
+                    f"{bucket.url}/{name} already holds different bytes: another run is publishing the same with "
+                    "other library versions, or was killed while doing so; once no run is active, delete that folder and run "
+                    "again"
                 )
 
     each(put, files)
@@ -173,7 +174,7 @@ def seal(root: Path, files: Iterable[tuple[Path, Path]], last: tuple[Path, Path]
 def _relative(root: Path, path: Path) -> str:
     relative = path.relative_to(root).as_posix()
     if ".." in path.parts:
-        raise CorruptLakeError(f"{relative!r} is no place in a lake")
+        raise CorruptLakeError(f"{relative!r} is not a place in a lake")
     return relative
 
 

@@ -66,7 +66,7 @@ class Bucket:
         with self._asked("GET", path) as client:
             found = bytes(client.get_range(path, start=start, length=n_bytes))
         if len(found) != n_bytes:
-            raise StoreError(f"{self.url}/{path} ends before the bytes that its marker says; restore it, then run again")
+            raise StoreError(f"{self.url}/{path} is shorter than its marker says; restore it, then run again")
         return found
 
     def notes(self, path: str) -> Mapping[str, str]:
@@ -163,11 +163,13 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError):
             raise
         except InvalidPathError:
-            message = f"{self.url}/{path}: a name there is none Salon gives (an empty part, . or ..); remove that object"
+            message = (
+                f"{self.url}/{path}: Salon did not write an object of this name (an empty part, . or ..); remove that object"
+            )
             raise CorruptLakeError(message) from None
         except (BaseError, FileNotFoundError, ValueError) as error:
             raise StoreError(
-                f"{verb} {self.url}/{path} failed: {_said(error)}; mend it, then run the same command again"
+                f"{verb} {self.url}/{path} failed: {_said(error)}; fix this, then run the same command again"
             ) from None
 
 
@@ -204,7 +206,7 @@ def _stored(one: Mapping[str, Any]) -> Stored:
 def _checked(name: str) -> str:
     """A name out of a listing, where it can be a path below the lake. Raises CorruptLakeError."""
     if not _NAME.fullmatch(name) or {".", ".."}.intersection(name.split("/")):
-        raise CorruptLakeError(f"the bucket holds an object that is none of Salon's: {name[:200]!r}; remove it, then run again")
+        raise CorruptLakeError(f"the bucket holds an object that Salon did not write: {name[:200]!r}; remove it, then run again")
     return name
 
 

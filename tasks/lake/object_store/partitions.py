@@ -85,7 +85,7 @@ def commit_staged(bucket: Bucket, root: Path, there: Sequence[Stored], target: P
         return content
     found = bucket.get(name)
     if found is None:
-        raise StoreError(f"{bucket.url}/{name} was there and is gone: somebody deleted it; run the same command again")
+        raise StoreError(f"{bucket.url}/{name} was deleted in the meantime; run the same command again")
     theirs = {f"{home}/{object_name(entry)}" for entry in entries_of(marker, found[0])}
     bucket.delete(path for path in mine if path not in theirs)
     return found[0]
@@ -113,4 +113,4 @@ def _entry(bucket: Bucket, one: Stored) -> dict[str, Any]:
     try:
         return {"name": Path(one.path).name, "n_rows": int(notes["rows"]), "n_bytes": one.n_bytes, "sha256": notes["sha256"]}
     except KeyError as error:
-        raise CorruptLakeError(f"{bucket.url}/{one.path} was not put there by Salon; remove it, then run again") from error
+        raise CorruptLakeError(f"{bucket.url}/{one.path} was not written by Salon; remove it, then run again") from error

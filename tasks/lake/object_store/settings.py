@@ -16,8 +16,9 @@ def split_url(url: str) -> tuple[str, str]:
     found = _URL.fullmatch(url)
     if found is None or {".", ".."}.intersection(found[2].split("/")):
         raise InputError(
-            "lake: an address of a lake is s3://bucket/prefix, with letters, digits and _ = + @ , . - in the prefix. Keys and "
-            "other settings come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)"
+            "lake: the address of a lake must be s3://bucket/prefix, with letters, digits and _ = + @ , . - in the prefix. Keys "
+            "and other settings come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, "
+            "AWS_ENDPOINT_URL)"
         )
     return found[1], found[2].strip("/")
 
@@ -27,7 +28,7 @@ def endpoint() -> str | None:
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
         if address := os.environ.get(name):
             if not re.fullmatch(r"https?://[^/\s]+.*", address):
-                raise InputError(f"the environment variable {name} = {address[:80]!r} is no address; write http://HOST:9000")
+                raise InputError(f"the environment variable {name} = {address[:80]!r} is not an address; write http://HOST:9000")
             return address
     return None
 
@@ -40,5 +41,5 @@ def store_wait_s(default_s: float) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= MOST_WAIT_S:
-        raise InputError(f"the environment variable SALON_STORE_WAIT_S = {said[:80]!r} is no number of seconds; write 60")
+        raise InputError(f"the environment variable SALON_STORE_WAIT_S = {said[:80]!r} is not a number of seconds; write 60")
     return seconds

@@ -92,4 +92,4 @@ def test_a_file_among_the_runs_that_is_no_table_is_named(tmp_path: Path, salon: 
     (root / "runs" / "thesis.parquet").write_text("a thesis")
     said = salon("gc", "--lake", root, "--yes")
     assert said.code == 3
-    assert "thesis.parquet is no table runs that Salon wrote" in said.err
+    assert "thesis.parquet is not a table runs that Salon wrote" in said.err

@@ -82,7 +82,7 @@ def test_what_writes_says_what_it_cannot_write_and_what_to_do(told: dict[str, tu
     code, said = told[name]
     assert code == 3, said
     assert "Read-only file system" in said
-    assert "mount it for writing, get the right to write, or name another place" in said
+    assert "mount it for writing, get write permission, or name another place" in said
     assert "free space" not in said
 
 

@@ -123,7 +123,7 @@ def test_a_damaged_object_is_noticed_and_not_kept(machine, objects, damage, says
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"parts": [{"name": "../../part-00000.parquet"}]}', b'{"parts": 3}'])
 def test_a_marker_that_salon_did_not_write_is_refused(machine, objects, content):
     objects["complete/checks/k.json"] = content
-    with pytest.raises(CorruptLakeError, match="not a marker Salon wrote"):
+    with pytest.raises(CorruptLakeError, match="not a marker that Salon wrote"):
         machine("reader").parts(CHECKS, "k")
 
 
@@ -198,7 +198,7 @@ def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_lake(url, monke
 def test_a_full_or_unwritable_disk_is_a_store_error(machine, tmp_path):
     _write(machine("one"), "k", 3)
     (tmp_path / "full").write_bytes(b"a file where the folder should be")
-    with pytest.raises(StoreError, match="free space or mend the disk"):
+    with pytest.raises(StoreError, match="free space or repair the disk"):
         machine("full").parts(CHECKS, "k")
 
 
