@@ -134,7 +134,7 @@ def _refuse_reserved(judgements: pl.LazyFrame) -> None:
     reserved = judgements.filter(is_reserved).select("category", "sample_id").head(1).collect()
     if not reserved.is_empty():
         raise SourceError(
-            f"the category {reserved['category'][0]!r} of sample {reserved['sample_id'][0][:12]} is a name Salon keeps "
+            f"the category {reserved['category'][0]!r} of sample {reserved['sample_id'][0][:12]} is a name Salon reserves "
             "for totals; rename it in the source"
         )
 

@@ -126,6 +126,6 @@ def _say_lost(judged: Judged, has_row: Array, judgements: pl.LazyFrame, rubric: 
     is_first = HASHES["key"] == pl.lit(int(judged.keys.key[judged.keys.row == lost[0]][0]), pl.UInt64)
     first = judgements.filter(is_first).select("sample_id").head(1).collect().item()
     raise CorruptLakeError(
-        f"{len(lost)} planned judgements of rubric {rubric.id} have no row in scores (the first: sample {first}); the scores are "
-        "not of this plan, run the benchmark again to read the replies anew"
+        f"{len(lost)} planned judgements of rubric {rubric.id} have no row in scores (the first: sample {first}); the scores "
+        "belong to another plan; run the benchmark again, which rereads the replies"
     )

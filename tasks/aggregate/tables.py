@@ -234,7 +234,7 @@ def _rubrics_of(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> list
     for rubric_id in used:
         if rubric_id not in rubrics:
             raise RubricError(
-                f"rubric {rubric_id!r} has judgements and was not given; given: {', '.join(sorted(rubrics)) or 'none'}"
+                f"rubric {rubric_id!r} has judgements but was not given; given: {', '.join(sorted(rubrics)) or 'none'}"
             )
     return [rubrics[rubric_id] for rubric_id in used if not rubrics[rubric_id].is_of_pairs]  # whose wins are preferences
 

@@ -149,8 +149,8 @@ def check_something_to_ask(
 
 _NO_SAMPLES = "the benchmark has no samples; check the path and the `where` of its sources"
 _NO_PAIR = (
-    "no two samples of {} are a pair. Two checkpoints that meet (`meet` under [pairs], and nightly.baseline) need samples of the "
-    "same prompt; one checkpoint alone meets nobody: add another, or a rubric of single pictures"
+    "no two samples of {} form a pair. Two checkpoints to be compared (`meet` under [pairs], and nightly.baseline) need samples "
+    "of the same prompt; one checkpoint alone has no opponent: add another, or a rubric of single pictures"
 )
 
 
@@ -186,15 +186,15 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
         )
     if n := int(first_judge.filter(pl.col("reason").str.starts_with("malformed:"))["n"].sum()):
         clauses.append(
-            f"cannot read the items of {_share(n, n_samples)}: salon rubrics try {rubric.id} --sample FILE, with the row of one "
-            "as JSON, says why"
+            f"cannot read the items of {_share(n, n_samples)}: to see why, run salon rubrics try {rubric.id} --sample FILE with "
+            "one such row as JSON"
         )
     if n := n_by_status.get(JudgementStatus.NO_PROMPT, 0):
         seen = first_judge.filter(pl.col("status") == JudgementStatus.NO_PROMPT)["category"].unique().sort()
         words = ", ".join("none at all" if word is None else repr(word) for word in seen[:10])
         known = ", ".join(repr(category) for category in rubric.variants)
         clauses.append(
-            f"has no prompt for the {rubric.dispatch} of {_share(n, n_samples)}: seen {words}, while it has prompts for {known}; "
+            f"has no prompt for the {rubric.dispatch} of {_share(n, n_samples)}: found {words}, but it has prompts for {known}; "
             f"map the words under [value_maps.{rubric.dispatch}] of a rubric of your own, or map the column {rubric.dispatch}"
         )
     if n := n_by_status.get(JudgementStatus.UNKNOWN_VALUE, 0):
@@ -202,13 +202,13 @@ def _sentence(rubric: Rubric, rows: pl.DataFrame, sources: str, first_unusable: 
         known = "; ".join(f"{name}: {', '.join(map(repr, rubric.words[name]))}" for name in unknown)
         clauses.append(
             f"does not know the word in {' and '.join(unknown)} of {_share(n, n_samples)} (it knows {known}); map the words "
-            f"under [value_maps.{unknown[0]}] of a rubric of your own, or mend the source"
+            f"under [value_maps.{unknown[0]}] of a rubric of your own, or fix the source"
         )
     if n := n_by_status.get(JudgementStatus.UNUSABLE_SAMPLE, 0):
         statuses = sorted(first_judge.filter(pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE)["reason"].unique())
         first = first_unusable()
         told = ", ".join(f"{status} (the first: {first[status]})" if status in first else status for status in statuses)
-        clauses.append(f"cannot use {_share(n, n_samples)}: {told}; mend these files or rows")
+        clauses.append(f"cannot use {_share(n, n_samples)}: {told}; fix these files or rows")
     return f"rubric {rubric.id} " + "; it ".join(clauses)
 
 

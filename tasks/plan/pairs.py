@@ -75,8 +75,8 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     both = both.filter((pl.col("shown") != pl.col("second_shown")) | (pl.col("shown") == ""))
     if both.is_empty():
         raise NothingToJudgeError(
-            f"rubric {rubric.id} compares two pictures of one prompt, and no two checkpoints that meet share "
-            f"{', '.join([*rubric.columns, *rubric.shared_roles])}; mend the sources' columns, or [pairs] meet"
+            f"rubric {rubric.id} compares two pictures of one prompt, but no two checkpoints to be compared share "
+            f"{', '.join([*rubric.columns, *rubric.shared_roles])}; fix the sources' columns, or [pairs] meet"
         )
     forth = both.select("comparison", "prompt", "turn", "place", "sample_id", "second_sample_id", order=pl.lit(0))
     back = forth.with_columns(sample_id="second_sample_id", second_sample_id="sample_id", order=pl.lit(1))
@@ -136,8 +136,8 @@ def _nobody_meets(context: StageContext, rubric: Rubric, samples: pl.DataFrame) 
     names = sorted("/".join(one) for one in samples.select("model", "checkpoint").unique().iter_rows())
     baseline = context.benchmark.nightly.baseline
     return (
-        f"rubric {rubric.id} compares checkpoints, and no two of {', '.join(names[:20])} meet by [pairs] meet = "
-        f"{context.benchmark.pairs.meet} with [nightly] baseline = {baseline!r}; name a baseline that is among them, or write "
+        f"rubric {rubric.id} compares checkpoints, but no two of {', '.join(names[:20])} are compared under [pairs] meet = "
+        f"{context.benchmark.pairs.meet} with [nightly] baseline = {baseline!r}; name one of them as baseline, or write "
         'meet = ["each_other"]'
     )
 

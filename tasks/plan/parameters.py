@@ -25,9 +25,9 @@ def request_parameters(rubric: Rubric, variant: Variant, judge: Judge) -> bytes:
     structure = response_format(rubric, variant)
     if structure is None:
         raise InputError(
-            f"judge {judge.id} has structured_output = true, and rubric {rubric.id} asks for no JSON object "
-            f"(its replies are of the form {rubric.reply_format.value!r}); set structured_output = false for this judge, or "
-            "judge by this rubric in a benchmark file of its own"
+            f"judge {judge.id} has structured_output = true, but rubric {rubric.id} does not ask for a JSON object "
+            f"(its reply form is {rubric.reply_format.value!r}); set structured_output = false for this judge, or use this "
+            "rubric in a separate benchmark file"
         )
     if "response_format" in judge.parameters:
         raise InputError(
@@ -41,14 +41,14 @@ def _check_probabilities(rubric: Rubric, variant: Variant, judge: Judge) -> None
     is_wanted = any(dimension.probability for dimension in variant.dimensions)
     if is_wanted and not judge.recorded and not _asks_for_probabilities(judge.parameters):
         raise InputError(
-            f"rubric {rubric.id} is read from the probabilities of the judge's tokens, and judge {judge.id} is asked for none; "
-            + _PROBABILITIES.get(judge.provider, "add parameters = { logprobs = true, top_logprobs = 20 } to the judge")
+            f"rubric {rubric.id} is read from the probabilities of the judge's tokens, but judge {judge.id} is not asked for "
+            "them; " + _PROBABILITIES.get(judge.provider, "add parameters = { logprobs = true, top_logprobs = 20 } to the judge")
         )
 
 
 _PROBABILITIES = {
     "gemini": "add parameters = { generationConfig = { responseLogprobs = true, logprobs = 20 } } to the judge",
-    "anthropic": "Anthropic gives none: judge by another",
+    "anthropic": "Anthropic does not return them: use another judge",
 }
 
 

@@ -78,7 +78,7 @@ def _of_list(
         if found is None:
             raise CorruptLakeError(
                 f"item {item['id']} of the judgement {key[:12]} has no score of its request {item['request_key'][:12]}; the "
-                "scores are not of this plan, run the benchmark again to read the replies anew"
+                "scores belong to another plan; run the benchmark again, which rereads the replies"
             )
         rows += found
     rubric = rubrics[rows[0]["rubric_id"]]

@@ -19,11 +19,11 @@ from tasks.validate.great_expectations import Outcome, evaluate
 N_KEYS_SAID = 3
 
 _MADE_ANEW = {
-    "samples": "the samples are then read anew from their sources",
-    "judgements": "the plan is then made anew",
-    "requests": "the plan is then made anew",
-    "replies": "the replies are then taken anew from the ledger, and what it holds is not asked again",
-    "scores": "the stored replies are then read anew, and no judge is asked",
+    "samples": "the samples are then read again from their sources",
+    "judgements": "the plan is then made again",
+    "requests": "the plan is then made again",
+    "replies": "the replies are then read again from the ledger; those it holds are not requested again",
+    "scores": "the stored replies are then read again, and nothing is sent to a judge",
 }
 
 _ONE_MODEL = "judgements.judge_model.is_one_model_in_a_cell"
@@ -31,12 +31,13 @@ N_CHECKPOINTS_SAID = 10
 
 _ADVICE = {
     _ONE_MODEL: (
-        "The provider changed what answers under the judge's name. Name a dated snapshot as the judge's model and run again: "
-        "its questions are asked anew, all by one model. Where both are the same judge, list their names: accept_models = […]."
+        "The provider changed the model that answers under the judge's name. Name a dated snapshot as the judge's model and run "
+        "again: its questions are then asked again, all of that model. If both are the same judge, list their names: "
+        "accept_models = […]."
     ),
     "scores.reason.saw_its_input": (
-        "See that the judge's model takes pictures and that its endpoint passes them on; then give the judge a name of its own "
-        "in the benchmark file, so that its questions are asked anew. Or allow more with [gate] max_missing_input."
+        "Check that the judge's model accepts pictures and that its endpoint passes them on; then give the judge a new name in "
+        "the benchmark file, so that its questions are asked again. Or allow more with [gate] max_missing_input."
     ),
 }
 
@@ -75,7 +76,7 @@ def _what_to_do(outcome: Outcome, partitions: Mapping[str, str], mixed: Sequence
     if outcome.check.name in _ADVICE:
         return _ADVICE[outcome.check.name]
     if outcome.check.is_of_table and table == "samples":
-        return "See that the benchmark file's sources hold rows."
+        return "Check that the benchmark file's sources have rows."
     return (
         f"If the stored files were changed, delete complete/{table}/{partitions[table]}.json in the lake and run again: "
         f"{_MADE_ANEW[table]}. If it fails again, the rubric or Salon's code is at fault: the quarantine table lists the rows."

@@ -130,8 +130,8 @@ def _instrument(ask: _Ask, rubrics: Mapping[str, Rubric]) -> tuple[Rubric, Varia
     if rubric is None or variant is None:
         wanted = ask.rubric_id if rubric is None else f"{ask.rubric_id}, category {ask.variant!r},"
         raise RubricError(
-            f"request {ask.request_key[:12]} was asked under rubric {wanted} which is not among those given "
-            f"({', '.join(sorted(rubrics))}); name it in the benchmark file, with the folder it stands in"
+            f"request {ask.request_key[:12]} was asked under rubric {wanted} which is not one of those given "
+            f"({', '.join(sorted(rubrics))}); name it in the benchmark file, with its folder"
         )
     return rubric, variant
 
@@ -164,7 +164,7 @@ def _context(ask: _Ask) -> dict[str, object]:
     facts = read_facts(ask.facts_json)
     if facts is None:
         raise CorruptLakeError(
-            f"request {ask.request_key[:12]}: its facts_json is no JSON object; delete the marker of its plan in the lake's "
+            f"request {ask.request_key[:12]}: its facts_json is not a JSON object; delete the marker of its plan in the lake's "
             "complete/requests/ and run again"
         )
     said = {"finish_reason": ask.finish_reason, "refusal": ask.refusal_text, "logprobs_json": ask.logprobs_json}

@@ -68,7 +68,7 @@ def write_bundle(
     """
     is_zip = out.suffix.lower() == ".zip"
     if out.exists() and (is_zip or not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"--out {out} is there already; name a .zip or a folder that is not there yet")
+        raise InputError(f"--out {out} already exists; name a .zip or a folder that does not exist yet")
     below = folder.relative_to(lake.root / "publish" / LAYOUT).as_posix()
     name = BundleName(below, with_pictures, ids.code_version, version("salon"))
     with store_error(f"writing {out}"), staged_beside(out) as staged, TemporaryDirectory(dir=staged) as slim:
@@ -76,7 +76,9 @@ def write_bundle(
         files[DECLARATION] = as_json(asdict(name))
         wrong = [one for one in files if not NAMES.fullmatch(one)]
         if wrong:
-            raise InputError(f"{wrong[0][:200]!r} is no name that a file of a bundle may have: letters, digits, _ . and - alone")
+            raise InputError(
+                f"{wrong[0][:200]!r} is not allowed as the name of a file in a bundle: only letters, digits, _ . and -"
+            )
         if is_zip:
             _pack(files, staged / "bundle")
             place(staged / "bundle", out.absolute())

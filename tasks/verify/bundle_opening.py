@@ -72,19 +72,19 @@ def _declared(root: Path, place: Path) -> BundleName:
     said = read_json(root / DECLARATION) or {}
     if said.get("format") != FORMAT:
         raise InputError(
-            f"{place} is no bundle that this Salon reads: {DECLARATION} says format {str(said.get('format'))[:20]}, and {FORMAT} "
-            "is read; write one with salon export --to bundle"
+            f"{place} is not a bundle that this Salon reads: {DECLARATION} says format {str(said.get('format'))[:20]}, but "
+            f"format {FORMAT} is needed; write one with salon export --to bundle"
         )
     folder = str(said.get("folder"))
     if not re.fullmatch(PUBLISHED, folder) or not (root / "publish" / LAYOUT / folder).is_dir():
-        raise InputError(f"{place}: {DECLARATION} names the published folder {folder[:200]!r}, and that is not in it")
+        raise InputError(f"{place}: {DECLARATION} names the published folder {folder[:200]!r}, which is not in it")
     code, release = (str(said.get(key))[:100] for key in ("code_version", "release"))
     return BundleName(folder, said.get("has_pictures") is True, code, release)
 
 
 def _check_name(place: Path, name: str) -> None:
     if not NAMES.fullmatch(name):
-        raise InputError(f"{place} holds {name[:200]!r}, and no bundle has a file of that name; nothing of it was read")
+        raise InputError(f"{place} holds {name[:200]!r}, but no bundle has a file of that name; nothing of it was read")
 
 
 def _below(root: Path) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _below(root: Path) -> Iterator[str]:
             path = Path(folder, one)
             mode = path.lstat().st_mode
             if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                raise InputError(f"{path} is neither a file nor a folder; a bundle holds no links")
+                raise InputError(f"{path} is neither a file nor a folder; links are not allowed in a bundle")
         yield from (Path(folder, one).relative_to(root).as_posix() for one in files)
 
 
@@ -104,7 +104,7 @@ class _Bounded(io.FileIO):
     def read(self, size: int | None = -1) -> bytes:
         """As the library asks for it."""
         if size is not None and size > BUNDLE_LISTING_BYTES:
-            raise InputError(f"{self.name!s}: its list of files has {size:,} bytes; at most {BUNDLE_LISTING_BYTES:,} are read")
+            raise InputError(f"{self.name!s}: its list of files has {size:,} bytes; at most {BUNDLE_LISTING_BYTES:,} are allowed")
         return super().read(-1 if size is None else size) or b""
 
 
@@ -120,12 +120,14 @@ def _unpack(place: Path, scratch: Path) -> None:
                     continue  # a folder, as other programs write them
                 _check_name(place, entry.orig_filename)
                 if kind not in (0, stat.S_IFREG) or entry.filename != entry.orig_filename or entry.filename in seen:
-                    raise InputError(f"{place}: {entry.filename} is a link, or is in it twice; a bundle holds each file once")
+                    raise InputError(f"{place}: {entry.filename} is a link, or occurs twice; a bundle holds each file once")
                 seen.add(entry.filename)
                 with archive.open(entry) as packed:
                     left -= _write(packed, scratch / entry.filename, left, place)
     except _FOUND_BROKEN as error:
-        raise InputError(f"{place} is no whole zip: {' '.join(str(error).split())[:200]}; fetch it again") from error
+        raise InputError(
+            f"{place} is not a complete zip file: {' '.join(str(error).split())[:200]}; download it again"
+        ) from error
 
 
 def _write(packed: IO[bytes], target: Path, left: int, place: Path) -> int:
@@ -136,7 +138,7 @@ def _write(packed: IO[bytes], target: Path, left: int, place: Path) -> int:
     except OSError as error:
         if error.errno not in (EEXIST, ENOTDIR, EISDIR):
             raise
-        said = f"{place} holds {str(packed.name)[:200]!r}, a part of it as a file and as a folder: {error.strerror}"
+        said = f"{place} holds {str(packed.name)[:200]!r}, with one part of the path both a file and a folder: {error.strerror}"
         raise InputError(f"{said}; no bundle does, and nothing of it was read") from error
     with opened as file:
         while block := packed.read(1 << 20):
@@ -153,13 +155,13 @@ def _write(packed: IO[bytes], target: Path, left: int, place: Path) -> int:
 def _check_file(path: Path, name: str) -> None:
     """Raise InputError where a file asks for more than is read: JSON by its size, Parquet by what its footer says."""
     if path.suffix == ".json" and path.stat().st_size > BUNDLE_JSON_BYTES:
-        raise InputError(f"{name} has {path.stat().st_size:,} bytes; at most {BUNDLE_JSON_BYTES:,} of JSON are read at once")
+        raise InputError(f"{name} has {path.stat().st_size:,} bytes; at most {BUNDLE_JSON_BYTES:,} are allowed for JSON")
     if path.suffix != ".parquet":
         return
     try:
         with pq.ParquetFile(path) as file:
             if file.metadata.num_rows > path.stat().st_size:
-                raise InputError(f"{name} says that it has {file.metadata.num_rows:,} rows, more than it has bytes")
+                raise InputError(f"{name} claims {file.metadata.num_rows:,} rows, more than it has bytes")
             for _ in rows_at_once(path, file.metadata, None, name):  # it raises where one unpacks to too much
                 pass
     except SourceError as error:

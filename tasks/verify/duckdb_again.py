@@ -22,8 +22,8 @@ _SQL = f"{DUCKDB}: views and macros"
 _EXCLUDED = re.compile(r"(?<=EXCLUDE \()[^()]*(?=\))")
 """A set to DuckDB: each time that it reads and writes a file the order may be another."""
 _HINT = (
-    f"the views and macros of {DUCKDB} are not those that this release writes: one of an earlier release differs so too; a run "
-    "makes it anew, so run again and then verify"
+    f"the views and macros of {DUCKDB} are not those that this release writes: a file of an earlier release also differs like "
+    "this; a run rewrites it, so run again and then verify"
 )
 
 
@@ -54,7 +54,9 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
     pull(lake_root, of.relative_to(lake_root).as_posix())
     if not (of / DUCKDB).is_file():
         return ComparedFile(f"there is no {DUCKDB}")
-    found = ComparedFile(f"{len(paths)} tables of {DUCKDB}, their rows of this publication; its publications, views and macros")
+    found = ComparedFile(
+        f"{len(paths)} tables of {DUCKDB} with their rows of this publication; its list of publications, views and macros"
+    )
     try:
         with opened(of / DUCKDB) as file:
             missing = [Difference(f"{DUCKDB}: {name}", "", "", NOTHING, "the table") for name in paths.keys() - file.names]

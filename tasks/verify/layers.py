@@ -90,5 +90,5 @@ def tally_of_tables(published: Path, leave_out: tuple[str, ...]) -> Tally:
     """The published tables' rows, and, for people, the pages that cannot be made again from what is there."""
     n_rows = sum(n_rows_of(path) for path in published.glob("*.parquet"))
     n_pages = sum(name.endswith(leave_out) for name in (read_json(published / MANIFEST) or {}).get("files", {}))
-    why = f"{n_pages} pages, which show pictures" if n_pages else None
+    why = f"{n_pages} pages with pictures" if n_pages else None
     return Tally(Layer.STATISTICS, n_rows, "rows of tables", 0, why)

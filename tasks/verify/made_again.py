@@ -131,14 +131,14 @@ def compare_trees(published: Path, lake_root: Path, derived: Path, derived_root:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
         places = {path.relative_to(home).as_posix() for path in (folder.iterdir() if folder.is_dir() else ())}
         for place in sorted(places - listed.keys()):  # readers glob: every file's rows are shown
-            found.differences.append(Difference(LISTING, "", place, NOTHING, "a file beside those it lists"))
+            found.differences.append(Difference(LISTING, "", place, NOTHING, "a file besides those it lists"))
     for place, file in sorted(listed.items()):
         if not (home / place).is_file():
             found.differences.append(Difference(place, "", "", NOTHING, "a file, as is made again"))
         elif sha256_of_file(home / place) != file["sha256"]:
             _compare_bytes(found, place, home / place, again / place, file["table"])
     for place in changed_tables(lake_root, published):
-        found.differences.append(Difference(LISTING, "", place, "size and sha256 of other bytes", "those of the file"))
+        found.differences.append(Difference(LISTING, "", place, "another size and sha256", "those of the file"))
     told = dict.fromkeys(note.partition(": ")[2] for note in found.notes)
     return replace(found, notes=[f"{TABLES_FOLDER}/, {len(found.rewritten)} files: {one}" for one in told])
 
@@ -181,4 +181,4 @@ def _rewritten(name: str, published: Path, derived: Path) -> str | None:
     schemas = [pq.read_schema(path) for path in (published, derived)]
     if writers[0] == writers[1] or not schemas[0].equals(schemas[1], check_metadata=True):
         return None
-    return f"{name}: the same values in other bytes; {writers[0]} wrote it, {writers[1]} is here"
+    return f"{name}: the same values in different bytes; written by {writers[0]}, {writers[1]} is installed here"

@@ -39,7 +39,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     try:
         entries = json.loads(content_of(stored.marker(table, key)))["parts"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return [Difference(table.name, key, "", "a whole partition", "it is not in the lake, or its marker is broken")], 0
+        return [Difference(table.name, key, "", "a complete partition", "it is not in the lake, or its marker is broken")], 0
     found: list[Difference] = []
     there: list[dict[str, object]] = []
     for entry in entries:
@@ -90,7 +90,7 @@ def check_samples(
             for row, column, stored, computed in changed_samples(rows)
         ]
         advance(rows.height)
-    computed = dataset_id(sample_ids) if is_each_a_digest else "none: a sample_id is no sha256"
+    computed = dataset_id(sample_ids) if is_each_a_digest else "none: a sample_id is not a sha256"
     found += check_identity("dataset_id", ids.dataset_id, computed)
     lacking = len((named & bare) - stored) if may_lack_pictures else 0
     why = "their bytes are not in it (samples and requests name them by digest)"
@@ -147,7 +147,7 @@ def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str, Tally
         n_replies += part.height
         n_undigested += part["reply_sha256"].null_count()
     found += check_identity("snapshot_id", ids.snapshot_id, snapshot_id(digests))
-    why = "they carry no digest of what was received: their release took none" if n_undigested else None
+    why = "they have no digest of what was received: the release that stored them recorded none" if n_undigested else None
     return found, f"{n_replies:,} replies against the snapshot's id", Tally(Layer.REPLY, n_replies, "replies", n_undigested, why)
 
 

@@ -59,7 +59,7 @@ def check_manifest(folder: Path, may_lack: tuple[str, ...] = ()) -> Iterator[Dif
     manifest = read_json(folder / MANIFEST)
     files = manifest.get("files") if manifest else None
     if manifest is None or not isinstance(files, dict):
-        yield Difference(MANIFEST, "", "", "no manifest that can be read", "one that lists every file")
+        yield Difference(MANIFEST, "", "", "no readable manifest", "one that lists every file")
         return
     benchmark = folder.parents[1].name if is_agreement(folder) else folder.parent.name
     for name, derived in (("publication_id", folder.name), ("benchmark", benchmark)):
@@ -74,7 +74,7 @@ def check_manifest(folder: Path, may_lack: tuple[str, ...] = ()) -> Iterator[Dif
         if path is None and name.endswith(may_lack):
             continue
         if path is None or not path.is_file():
-            yield Difference(MANIFEST, "", name, f"sha256 {said}", "the file is not there")
+            yield Difference(MANIFEST, "", name, f"sha256 {said}", "the file does not exist")
         elif sha256_of_file(path) != said:
             yield Difference(MANIFEST, "", name, f"sha256 {said}", f"the file's sha256 {sha256_of_file(path)}")
         elif path.stat().st_size != n_bytes:
@@ -107,9 +107,7 @@ def _check_pointer(path: Path) -> Iterator[Difference]:
         return
     named = next((one for one in path.parent.iterdir() if one.name == pointer.get("publication_id")), None)
     if named is None or not (named / MANIFEST).is_file():
-        yield Difference(
-            path.name, "", "publication_id", shown(pointer.get("publication_id")), "no publication of this name is there"
-        )
+        yield Difference(path.name, "", "publication_id", shown(pointer.get("publication_id")), "no publication has this name")
         return
     of = read_json(named / MANIFEST) or {}
     found = {"manifest_sha256": sha256_of_file(named / MANIFEST)} | {

@@ -250,7 +250,7 @@ def test_a_plan_whose_replies_were_not_read_is_refused(make_rubric, make_frames,
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "scores": {"q": 3}}], asked)
     with pytest.raises(CorruptLakeError, match="1 planned judgements of rubric plain have no row in scores"):
         cells(judgements, scores.clear(), {"plain": asked}, Settings(**run_arguments, min_coverage=0.5))
-    with pytest.raises(RubricError, match="'plain' has judgements and was not given; given: none"):
+    with pytest.raises(RubricError, match="'plain' has judgements but was not given; given: none"):
         cells(judgements, scores, {}, Settings(**run_arguments, min_coverage=0.5))
 
 

@@ -340,14 +340,14 @@ def test_lists_of_items_that_cannot_be_read_are_no_missing_column(make_samples: 
         check_something_to_ask(summarise(malformed.lazy()), {"plain": rubric}, ["drawn"])
     said = str(raised.value)
     assert "needs prompt, and 1 of the 3 samples lack it" in said
-    assert "cannot read the items of 2 of the 3 samples: salon rubrics try plain --sample FILE" in said
+    assert "cannot read the items of 2 of the 3 samples: to see why, run salon rubrics try plain --sample FILE" in said
 
 
 def test_nothing_to_judge_names_the_categories(make_samples: Samples, rubric: Rubric) -> None:
     dispatching = replace(rubric, dispatch="category", variants={"colors": replace(rubric.variants[None], category="colors")})
     samples = make_samples(3, category=["shapes", "shapes", None])
     with pytest.raises(
-        NothingToJudgeError, match=r"has no prompt for the category .*: seen .*'shapes'.* it has prompts for 'colors'"
+        NothingToJudgeError, match=r"has no prompt for the category .*: found .*'shapes'.* it has prompts for 'colors'"
     ):
         check_something_to_ask(summarise(_plan(samples, dispatching)), {"plain": dispatching}, ["drawn"])
 
@@ -427,7 +427,7 @@ def test_each_variant_has_its_schema_and_the_schema_its_part_in_the_key(make_sam
 @pytest.mark.parametrize(
     ("form", "parameters", "said"),
     [
-        (ReplyFormat.LABEL, {}, "judge judge has structured_output = true, and rubric plain asks for no JSON object"),
+        (ReplyFormat.LABEL, {}, "judge judge has structured_output = true, but rubric plain does not ask for a JSON object"),
         (ReplyFormat.JSON, {"response_format": {"type": "json_object"}}, "a response_format among its parameters"),
     ],
     ids=["no-json", "twice"],

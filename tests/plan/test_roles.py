@@ -149,23 +149,23 @@ def test_with_its_image_alone_a_sample_asks_what_samples_of_an_older_release_ask
 
 
 REFUSED: dict[str, tuple[tuple[str, str], str]] = {
-    "an example that is not there": (('value = "one.png"', 'value = "two.png"'), "two.png is not there"),
+    "an example that is not there": (('value = "one.png"', 'value = "two.png"'), "two.png does not exist"),
     "an example outside": (('value = "one.png"', 'value = "../one.png"'), "must be a file of the rubric folder"),
-    "an example that is no picture": (('value = "one.png"', 'value = "prompt.txt"'), "begins as no PNG, JPEG, WEBP does"),
+    "an example that is no picture": (('value = "one.png"', 'value = "prompt.txt"'), "is none of PNG, JPEG, WEBP"),
     "a role that is a text": (('["source", "image", "mask"]', '["prompt"]'), "'prompt' is a text in needs and a picture"),
     "a detail nobody knows": (('detail = "low"', 'detail = "lowest"'), "detail"),
-    "detail of a text": (('{ kind = "template" }', '{ kind = "template", detail = "low" }'), "is no picture; remove detail"),
+    "detail of a text": (('{ kind = "template" }', '{ kind = "template", detail = "low" }'), "is not a picture; remove detail"),
 }
 DOUBTED: dict[str, tuple[tuple[str, str], str]] = {
-    "a role that is not sent": (('"mask"]\nmay', '"mask", "depth"]\nmay'), "'depth' is needed and does not reach the judge"),
-    "a role that is not needed": (('["source", "image", "mask"]\nmay_be_null = ["mask"]', '["image"]'), "'source' is sent and"),
+    "a role that is not sent": (('"mask"]\nmay', '"mask", "depth"]\nmay'), "'depth' is needed but is not sent to the judge"),
+    "a role that is not needed": (('["source", "image", "mask"]\nmay_be_null = ["mask"]', '["image"]'), "'source' is sent but"),
     "a role twice": (('{ kind = "template" }', '{ kind = "template" }, { kind = "image", value = "source" }'), "is sent 2 times"),
-    "a role that may be null, silently": ((', null_as = ""', ""), "'mask' may be null and a part"),
-    "a slot that is not there": (('"<<do>>"', '"<<done>>"'), "the slot '<<done>>' stands in no prompt"),
+    "a role that may be null, silently": ((', null_as = ""', ""), "'mask' may be null, but a part"),
+    "a slot that is not there": (('"<<do>>"', '"<<done>>"'), "the slot '<<done>>' is in no prompt"),
     "a slot for a column that is not needed": (('= "prompt" }', '= "text" }'), "names 'text', which is not in needs"),
     "a picture from the assistant": (
         ('"assistant"\nparts = [', '"assistant"\nparts = [{ kind = "example", value = "one.png" }, '),
-        "providers take pictures from the user alone",
+        "providers accept pictures only from the user",
     ),
 }  # fmt: skip
 
@@ -207,5 +207,5 @@ def test_the_unit_may_be_the_source_picture(rubric: Rubric) -> None:
 def test_a_unit_that_is_no_role_of_the_rubric_is_no_name_of_a_picture(rubric: Rubric) -> None:
     declared = DECLARED.replace('unit = ["prompt"]', 'unit = ["source"]').replace('"source", "image", "mask"', '"image", "mask"')
     (rubric.folder / "rubric.toml").write_text(declared)
-    with pytest.raises(RubricError, match="'source' says who made a sample"):
+    with pytest.raises(RubricError, match="'source' identifies a sample or its model"):
         load_rubric(rubric.folder)

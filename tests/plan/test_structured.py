@@ -138,7 +138,7 @@ ASKED: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "openai, not asked": ("openai", {}, r"logprobs = true, top_logprobs = 20"),
     "gemini, asked": ("gemini", GEMINI, None),
     "gemini, not asked": ("gemini", {"generationConfig": {"logprobs": 5}}, r"responseLogprobs = true, logprobs = 20"),
-    "anthropic": ("anthropic", {"max_tokens": 9}, "Anthropic gives none"),
+    "anthropic": ("anthropic", {"max_tokens": 9}, "Anthropic does not return them"),
 }
 
 

@@ -237,7 +237,7 @@ def test_replies_that_saw_nothing_block_where_they_are_more_than_a_few(lakes, tm
     assert result.is_blocked == (n_worlds == 8)
     if result.is_blocked:
         assert "saw_its_input failed for 8 of 32 rows" in result.sentences[0]
-        assert "a name of its own" in result.sentences[0]
+        assert "a new name" in result.sentences[0]
 
 
 @pytest.mark.parametrize("rows_at_once", [5, 12])

@@ -169,7 +169,7 @@ def test_other_parts_replies_are_left_alone_and_no_requests_give_no_rows(lakes):
 
 @pytest.mark.parametrize(
     ("rubric_id", "variant", "said"),
-    [("nobody", None, "nobody which is not among those given (aspects, marks)"), ("aspects", "three", "category 'three'")],
+    [("nobody", None, "nobody which is not one of those given (aspects, marks)"), ("aspects", "three", "category 'three'")],
 )
 def test_a_request_under_an_unknown_rubric_stops_with_what_to_do(lakes, rubric_id, variant, said):
     with pytest.raises(RubricError) as error:

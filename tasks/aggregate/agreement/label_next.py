@@ -65,7 +65,9 @@ def label_plan(
     items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
     mine = judged.filter(pl.col("dimension") == key)["judge_model"].unique().sort().to_list()
     if not mine:
-        raise InputError(f"no judge has a score of {key!r}, so nothing says which labels tell most; run `salon run` first")
+        raise InputError(
+            f"no judge has a score of {key!r}, so the most informative labels cannot be determined; run `salon run` first"
+        )
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     rated = rated_dimension(items, judged, ratings_of(good, rubric, key), rubric, key, mine[:1])
     grid = Grid(rated, are_all=True)
@@ -95,7 +97,7 @@ def label_plan(
         planned[stratum] += 1
     n_prompts = int((planned - n_each).sum())
     if not n_prompts:
-        raise InputError(f"{wanted.n_ratings} ratings are too few for one prompt of two checkpoints; ask for 2 or more")
+        raise InputError(f"{wanted.n_ratings} ratings cannot cover one prompt of two checkpoints; ask for 2 or more")
     n_all = np.bincount(part.strata[~np.isnan(scored)], minlength=len(spread))
     within = _within(labels if np.isfinite(labels).sum() > 1 else scored, part.strata)
     is_known = int(n_each.sum()) >= MIN_LABELLED and int(n_each.min()) >= MIN_IN_STRATUM
@@ -111,7 +113,7 @@ def _dimension(rubrics: Mapping[str, Rubric], wanted: str | None) -> tuple[Rubri
         found = [(rubric, key) for rubric, key in every if wanted in (key, f"{rubric.id}.{key}")]
         if len(found) != 1:
             raise InputError(
-                f"--label-dimension {wanted!r} is {'no' if not found else 'more than one'} dimension; name one of {names}"
+                f"--label-dimension {wanted!r} matches {'no' if not found else 'more than one'} dimension; available: {names}"
             )
         return found[0]
     main = [(rubric, key) for rubric, key in every if is_headline(key, {one.key for one in rubric.dimensions})]
@@ -127,13 +129,13 @@ def _decision(systems: Sequence[System], baseline: str | None, between: Sequence
     if between:
         for name in between:
             if name not in names:
-                raise InputError(f"--between {name!r} is no checkpoint of the run; name two: {ways}")
+                raise InputError(f"--between {name!r} is not a checkpoint of the run; name two: {ways}")
         if len(set(between)) != 2:
-            raise InputError(f"--between names {len(set(between))} checkpoints, a difference is of two: {ways}")
+            raise InputError(f"--between names {len(set(between))} checkpoints, but a difference needs two: {ways}")
         return names.index(between[0]), names.index(between[1])
     others = [number for number, name in enumerate(names) if name != baseline]
     if len({systems[number][0] for number in others}) != 1 or len(names) < 2:
-        raise InputError(f"which two checkpoints are the labels to tell apart? Say it: {ways}")
+        raise InputError(f"name the two checkpoints that the labels should tell apart: {ways}")
     ordered = sorted(others, key=lambda number: (natural_key(systems[number][1]), systems[number][1]))
     return ordered[-1], names.index(baseline) if baseline in names else ordered[-2]
 

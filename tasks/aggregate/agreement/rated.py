@@ -25,7 +25,7 @@ def rated_dimensions(
     wanted, names = set(ratings["dimension"].unique()), names_rated(rubrics)
     if lost := sorted(wanted - names.keys()):
         raise InputError(
-            f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; the dimensions are "
+            f"there are ratings of dimension {lost[0]!r}, which no rubric of the benchmark has; available: "
             f"{', '.join(sorted(set(names.values())))}"
         )
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)

@@ -55,7 +55,7 @@ def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Colle
     series are its baseline. Raises InputError where it is too short, ValueError where a series has two rows for one night.
     """
     if n_baseline < LEAST_BASELINE:
-        raise InputError(f"a baseline of {n_baseline} nights cannot carry limits; give {LEAST_BASELINE} or more")
+        raise InputError(f"a baseline of {n_baseline} nights is too short for control limits; give {LEAST_BASELINE} or more")
     rows = _sorted(nights)
     found = with_charts(rows, n_baseline)
     limited = _with_limits(with_alpha(found, headline))
@@ -68,7 +68,7 @@ def _sorted(nights: pl.DataFrame) -> pl.DataFrame:
     rows = pl.DataFrame(conform(nights, NIGHTS)).sort(NIGHTS.key)
     if rows.select(pl.struct(NIGHTS.key).is_duplicated().any()).item():
         twice = rows.filter(pl.struct(NIGHTS.key).is_duplicated()).row(0, named=True)
-        raise ValueError(f"the night {twice['run_date']} of {twice['model']} {twice['dimension']} stands twice in the series")
+        raise ValueError(f"the night {twice['run_date']} of {twice['model']} {twice['dimension']} occurs twice in the series")
     return rows.with_columns(is_seen=_is_seen())
 
 

@@ -142,5 +142,5 @@ def test_row_order_changes_nothing(tables: Callable[..., Any], compare: Callable
 def test_ratings_of_an_unknown_dimension_are_refused(tables: Callable[..., Any], compare: Callable[..., Any]) -> None:
     made = tables(noisy)
     made["ratings"] = made["ratings"].with_columns(dimension=pl.lit("charm"))
-    with pytest.raises(InputError, match=r"dimension 'charm', which no rubric of the benchmark has; the dimensions are overall"):
+    with pytest.raises(InputError, match=r"dimension 'charm', which no rubric of the benchmark has; available: overall"):
         compare(made)

@@ -92,14 +92,18 @@ def test_labelled_prompts_are_not_asked_for_again(plan: Callable[..., Any]) -> N
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        pytest.param({"models": ("north", "south")}, "which two checkpoints .* of north/base, north/step-1000", id="two models"),
-        pytest.param({"wanted": Wanted(9, ("north/base",))}, "names 1 checkpoints, a difference is of two", id="one end"),
-        pytest.param({"wanted": Wanted(9, ("north/base", "north/x"))}, "'north/x' is no checkpoint of the run", id="another end"),
         pytest.param(
-            {"wanted": Wanted(9, dimension="charm")}, "'charm' is no dimension; name one of plain.overall", id="dimension"
+            {"models": ("north", "south")}, "name the two checkpoints .* of north/base, north/step-1000", id="two models"
+        ),
+        pytest.param({"wanted": Wanted(9, ("north/base",))}, "names 1 checkpoints, but a difference needs two", id="one end"),
+        pytest.param(
+            {"wanted": Wanted(9, ("north/base", "north/x"))}, "'north/x' is not a checkpoint of the run", id="another end"
+        ),
+        pytest.param(
+            {"wanted": Wanted(9, dimension="charm")}, "'charm' matches no dimension; available: plain.overall", id="dimension"
         ),
         pytest.param({"dimensions": ("look", "sense")}, "has 2 headline dimensions; say which", id="two headlines"),
-        pytest.param({"wanted": Wanted(1)}, "1 ratings are too few", id="one rating"),
+        pytest.param({"wanted": Wanted(1)}, "1 ratings cannot cover", id="one rating"),
         pytest.param({"labelled": lambda _c, _p: True}, "every prompt with a score of both .* is labelled", id="all labelled"),
     ],
 )

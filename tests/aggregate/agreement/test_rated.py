@@ -63,7 +63,7 @@ def test_of_a_rater_who_names_the_rubric_and_does_not_the_named_rating_counts(ta
     found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, rubrics)
     assert {one.id: sorted(set(rated.raters[0].values)) for one, (rated,) in found} == {"plain": [0.0], "twin": [0.0, 10.0]}
     lost = ratings.with_columns(dimension=pl.lit("x"))
-    with pytest.raises(InputError, match=r"the dimensions are overall, plain\.overall, twin\.overall"):
+    with pytest.raises(InputError, match=r"available: overall, plain\.overall, twin\.overall"):
         list(rated_dimensions(judgements.lazy(), scores.lazy(), lost, rubrics))
 
 

@@ -288,9 +288,9 @@ def test_a_step_is_dated_to_its_night():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(InputError, match="baseline of 7 nights cannot carry limits; give 8 or more"):
+    with pytest.raises(InputError, match="baseline of 7 nights is too short for control limits; give 8 or more"):
         drift(table(nights([7.0])), n_baseline=7)
-    with pytest.raises(ValueError, match="the night 2026-01-01 of north q stands twice"):
+    with pytest.raises(ValueError, match="the night 2026-01-01 of north q occurs twice"):
         drift(table([night(0, 7.0), night(0, 7.1)]))
     assert drift(table([])).height == 0
 

@@ -109,8 +109,8 @@ def test_a_judge_against_three_raters(salon: Callable[..., Said], lake_under: Ca
     assert set(standings.filter(estimator="labels")["state"]) == {"ranked"}
     assert set(standings.filter(estimator="prediction_powered")["reason"]) == {"all_labelled"}
     assert "judge gpt-4o" in said.out
-    assert "cannot be told" in said.out
-    printed = said.out[: said.out.index("cannot be told")]
+    assert "cannot be determined" in said.out
+    printed = said.out[: said.out.index("cannot be determined")]
     assert not re.search("__|not_on|raters_m", printed), "names of the tables are words here"
     assert [word for word in ("mean of", "raters", "not on", "labels") if word not in printed] == []
     assert set(published(folder, "viescore-pq")["dimension"]) == {"naturalness", "artifacts"}
@@ -121,7 +121,7 @@ def test_labels_are_asked_for_filled_in_and_read(salon: Callable[..., Said], lak
     assert salon(*command("viescore_sc", folder)).code == 0
     file, sheet = str(folder / "viescore_sc.toml"), folder / "eve.csv"
     ask = ("agreement", file, "--label-next", str(sheet), "--run-date", "2026-01-01")
-    assert "which two checkpoints are the labels to tell apart?" in salon(*ask).err
+    assert "name the two checkpoints that the labels should tell apart: " in salon(*ask).err
     between = ("--between", "SDXL/unnamed", "--between", "SD/unnamed", "--label-count", "20")
     said = salon(*ask, *between)
     assert said.code == 0, said.err

@@ -77,7 +77,7 @@ STOPS = {
     ),
     "all files missing": (
         {"manifest": _rows(GOOD | {"image": "no/x.png"}, GOOD | {"image": "no/y.png"})},
-        ["cannot use all 2 samples: missing_file (the first: drawn, m.jsonl#1: there is no file 'no/x.png'", "mend"],
+        ["cannot use all 2 samples: missing_file (the first: drawn, m.jsonl#1: there is no file 'no/x.png'", "fix"],
     ),
     "all rows in Latin-1": (
         {"manifest": "image,prompt\na.png,caf\xe9\nb.png,caf\xe9\n".encode("latin-1"), "name": "m.csv"},

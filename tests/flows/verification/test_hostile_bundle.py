@@ -98,11 +98,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a file twice": (_twice, "in it twice"),
     "a file where a folder is named": (
         lambda path: _packed(path, {"rubrics/a/rubric.toml": b"", "rubrics/a/rubric.toml/x": b""}),
-        "rubric.toml.*, a part of it as a file and as a folder",
+        "rubric.toml.*, with one part of the path both a file and a folder",
     ),
     "a folder where a file is named": (
         lambda path: _packed(path, {"rubrics/a/rubric.toml/x": b"", "rubrics/a/rubric.toml": b""}),
-        "rubric.toml.*, a part of it as a file and as a folder",
+        "rubric.toml.*, with one part of the path both a file and a folder",
     ),
     "a bomb": (_bomb, "times its size"),
     "a listing of two gigabytes": (_long_listing, "list of files|no whole zip"),
@@ -114,7 +114,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "JSON of 64 MiB": (
         lambda path: _packed(path, {"bundle.json": b" " * (BUNDLE_JSON_BYTES + 1)}, compression=zipfile.ZIP_DEFLATED), "of JSON",
     ),
-    "no declaration": (lambda path: _packed(path, {"rubrics/a/rubric.toml": b""}), "no bundle that this Salon reads"),
+    "no declaration": (lambda path: _packed(path, {"rubrics/a/rubric.toml": b""}), "not a bundle that this Salon reads"),
     "another form": (lambda path: _packed(path, {"bundle.json": b'{"format": 2}'}), "says format 2"),
     "a folder that leads out": (
         lambda path: _packed(path, {"bundle.json": b'{"format": 1, "folder": "../../etc"}'}), "is not in it",

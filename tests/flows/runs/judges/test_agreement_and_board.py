@@ -100,11 +100,13 @@ def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..
 @pytest.mark.parametrize("judged", ["score"], indirect=True)
 def test_ratings_say_which_rubric_they_are_for(judged: Path, salon: Callable[..., Said]) -> None:
     said = salon("agreement", "b.toml", "--ratings", "r.csv")
-    assert "Ratings of score name no rubric and are held against that of alignment, second alike." in " ".join(said.out.split())
+    assert "Ratings of score name no rubric and are compared with that of each of alignment, second." in " ".join(
+        said.out.split()
+    )
     assert set(_table(judged, "agreement")["rubric_id"]) == {"alignment", "second"}
     ask = ("agreement", "b.toml", "--between", "m/step-1", "--between", "m/step-2", "--label-count", "40", "--label-next")
     assert (
-        "more than one dimension; name one of alignment.score, second.score" in salon(*ask, "x", "--label-dimension", "score").err
+        "more than one dimension; available: alignment.score, second.score" in salon(*ask, "x", "--label-dimension", "score").err
     )
     asked = salon(*ask, "sheet.csv", "--label-dimension", "second.score")
     assert "score, rubric second: sheet.csv" in asked.out

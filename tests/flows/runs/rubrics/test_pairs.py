@@ -199,4 +199,4 @@ def test_one_checkpoint_alone_is_told_that_it_meets_nobody(world: Callable[..., 
     said = salon("plan", "b.toml")
     assert said.code == 2
     assert "no two samples of scenes (its first row: " in said.err
-    assert "one checkpoint alone meets nobody" in said.err
+    assert "one checkpoint alone has no opponent" in said.err
