@@ -22,7 +22,7 @@ _SHORT = {
     AgreementMetric.BIAS: "bias",
 }  # fmt: skip
 _NOTES = """\
-In brackets: 95 % intervals, prompts as the units. A figure that does not exist has its reason in its place.
+In brackets: 95 % intervals, with prompts as the unit. Where a figure cannot be given, the reason is given in its place.
 Per category, per checkpoint: `agreement.csv`. Formulas and sources: docs/agreement.md.
 """
 _SYSTEMS = {
@@ -66,19 +66,19 @@ def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> lis
     if n_split:
         said.append(
             f"{n_split:,} of the {given.height:,} {noun} contradict another by the same rater and are left out: people's figures "
-            "are of what nobody contradicts, which may be another kind of picture. Is each rater one person?"
+            "cover only what is not contradicted, which may be a different kind of picture. Is each rater one person?"
         )
     if not all(map(is_named, counted)):
         said.append(
-            f"Whose {noun} these are is not known: nobody is held against another, and what raters lean to is in no interval."
+            f"It is unknown whose {noun} these are: raters are not compared with each other, and no interval covers their biases."
         )
     of_rubric = overall.select("dimension", "rubric_id").unique().sort("dimension", "rubric_id")
     for (dimension,), rows in of_rubric.group_by("dimension", maintain_order=True):
         if noun == "ratings" and rows.height > 1 and dimension in given["dimension"]:
             rubrics = rows["rubric_id"].to_list()
             said.append(
-                f"Ratings of {dimension} name no rubric and are held against that of {', '.join(rubrics)} alike. Where they are "
-                f"meant for one, say which: {rubrics[0]}.{dimension}."
+                f"Ratings of {dimension} name no rubric and are compared with that of each of {', '.join(rubrics)}. If they are "
+                f"meant for one, name it: {rubrics[0]}.{dimension}."
             )
     return said
 

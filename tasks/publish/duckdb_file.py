@@ -76,7 +76,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         except refused as error:
             raise OSError(str(error)) from error
         except duckdb.InvalidInputException as error:
-            raise CorruptLakeError(f"{target} cannot be made, a table it is made of is broken: {error}") from error
+            raise CorruptLakeError(f"{target} cannot be made: a table that it is made from is broken: {error}") from error
         write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
         push(lake_root, target)
     return target

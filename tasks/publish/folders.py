@@ -58,7 +58,7 @@ def is_published(folder: Path) -> bool:
     if not folder.exists():
         return False
     if not (folder / MANIFEST).is_file():
-        raise CorruptLakeError(f"{folder} has no {MANIFEST}, and folders are published whole; move it away and run again")
+        raise CorruptLakeError(f"{folder} has no {MANIFEST}, so it is not a complete publication; move it away and run again")
     return True
 
 
@@ -93,7 +93,7 @@ def _renamed(staged: Path, folder: Path) -> bool:
         if (folder / MANIFEST).is_file():
             return False
         raise StoreError(
-            f"publishing {folder} failed: {error}; free space or mend the disk, then run the same command again"
+            f"publishing {folder} failed: {error}; free space or repair the disk, then run the same command again"
         ) from error
     return True
 

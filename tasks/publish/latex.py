@@ -39,7 +39,8 @@ _NOTE = (
 )
 _NOTE_OF_PAIRS = (
     r"Win rates of the first against the second with their 95\,\% intervals for prompts like these, corrected for all "
-    r"comparisons of their family; a tie is half, and so is a pair whose two orders disagree. Prompts are the independent unit."
+    r"comparisons of their family; a tie counts half, and so does a pair whose two orders disagree. "
+    r"Prompts are the independent unit."
 )
 
 

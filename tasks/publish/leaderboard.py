@@ -32,15 +32,15 @@ _HEADERS = (
     "cell",
 )
 _NOTES = """\
-Means over categories, every category weighing the same; the interval is for prompts like these, with prompts as the
-independent unit. Ranks and differences are paired by prompt and corrected together for all comparisons of their family: a rank
+Means over categories, all with the same weight; the interval is for prompts like these, with prompts as the independent
+unit. Ranks and differences are paired by prompt and corrected together for all comparisons of their family: a rank
 range holds the ranks these prompts leave open. A failure is counted and never averaged in. Coverage is the share of judgements
 with a score that counts. `salon explain CELL` shows what a number is made of.
 """
 _NOTES_OF_PAIRS = """\
-A win rate is the share of pairs that the first wins, a tie being half, and so is a pair whose two orders disagree; the interval
-is for prompts like these, with prompts as the independent unit, corrected together for all comparisons of their family. A pair
-without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
+A win rate is the share of pairs that the first wins; a tie counts half, and so does a pair whose two orders disagree. The
+interval is for prompts like these, with prompts as the independent unit, corrected together for all comparisons of their family.
+A pair without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
 """
 
 

@@ -57,7 +57,9 @@ def living_table(lake_root: Path, table: Table, benchmark: str) -> Path | None:
             return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):  # OSError: a name longer than the file system has
         pass
-    raise CorruptLakeError(f"{pointer} does not name a file that is as it was written; delete it and run the benchmark again")
+    raise CorruptLakeError(
+        f"{pointer} is damaged, or the file it names is missing or was changed; delete the pointer and run the benchmark again"
+    )
 
 
 def _pointer(lake_root: Path, table: Table, benchmark: str) -> Path:

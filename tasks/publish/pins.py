@@ -36,7 +36,7 @@ def pins(lake_root: Path) -> list[Pin]:
         try:
             found.append(Pin(**json.loads(content_of(path))))
         except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is not a pin Salon wrote ({error}); pin that publication again") from error
+            raise CorruptLakeError(f"{path} is not a pin that Salon wrote ({error}); pin that publication again") from error
     return sorted(found, key=lambda pin: (pin.pinned_at, pin.publication_id))
 
 

@@ -45,7 +45,7 @@ def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
 
 
 def _no_pointer(path: Path, why: str) -> CorruptLakeError:
-    return CorruptLakeError(f"{path} is not a pointer Salon wrote ({why}); delete it and run the benchmark again")
+    return CorruptLakeError(f"{path} is not a pointer that Salon wrote ({why}); delete it and run the benchmark again")
 
 
 def move_pointers(lake_root: Path, folder: Path, *, benchmark: str, standing: Standing) -> str | None:
@@ -126,7 +126,9 @@ def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date
 
 
 def _moved_too_often(name: str, benchmark: str) -> StoreError:
-    return StoreError(f"{name} of {benchmark} was moved {N_TRIES} times while it was to be moved; run the same command again")
+    return StoreError(
+        f"{name} of {benchmark} was moved by other processes {N_TRIES} times in the meantime; run the same command again"
+    )
 
 
 def _standing_named(home: Path, pointer: dict[str, str] | None) -> Standing | None:

@@ -131,7 +131,7 @@ def counts(row: Row) -> str:
     for name, word in (("n_order_dependent", "by order alone"), ("n_unjudged", "without a verdict")):
         told += f", {row[name]} {word}" if row[name] else ""
     n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
-    return told + (f" ({n_said:,} of {n_asked:,} verdicts came)" if n_asked != n_said and n_asked != row["n_pairs"] else "")
+    return told + (f" ({n_said:,} of {n_asked:,} verdicts received)" if n_asked != n_said and n_asked != row["n_pairs"] else "")
 
 
 def rating(row: Row) -> str:
@@ -165,10 +165,11 @@ def _sentence(board: PairBoard, row: Row) -> str:
     is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
     if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
         told = (
-            f"Missing verdicts keep {a} from being told from {b}: it wins {win_rate(row)} on {row['n_prompts']} prompts ({sure})"
+            f"Because of missing verdicts, {a} cannot be told from {b}: it wins {win_rate(row)} on {row['n_prompts']} prompts "
+            f"({sure})"
         )
         n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
-        return told + (f", but {n_asked - n_said:,} of {n_asked:,} verdicts did not come." if n_asked and n_said else ".")
+        return told + (f", but {n_asked - n_said:,} of {n_asked:,} verdicts are missing." if n_asked and n_said else ".")
     told = f"{a} is {_VERDICTS[row['verdict']]} than {b}" if is_decided else f"These pairs cannot tell {a} from {b}"
     behind = f"({sure})" if row["verdict"] is not None else f"({verdict(row)})"
     return f"{told}: it wins {win_rate(row)} on {row['n_prompts']} prompts {behind}."
@@ -180,7 +181,7 @@ def _of_judge(board: PairBoard) -> list[str]:
         return []
     if bias["status"] == CellStatus.BLOCKED:
         few = f"{bias['n_both_orders']:,} of {bias['n_pairs']:,} pairs have verdicts in both orders"
-        return [f"{few}: too few to tell a liking for a place."]
+        return [f"{few}: too few to detect a position bias."]
     if bias["first_wins"] is None:
         return []
     likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"

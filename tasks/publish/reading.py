@@ -46,7 +46,9 @@ class Publication:
         try:
             return dict(json.loads(content_of(path)))
         except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is no JSON object ({error}); restore the folder from a copy, or run again") from error
+            raise CorruptLakeError(
+                f"{path} is not a JSON object ({error}); restore the folder from a copy, or run again"
+            ) from error
 
 
 def look_again(lake_root: Path, *folders: str) -> None:
@@ -112,7 +114,7 @@ def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTE
     home, named = chosen[-1].parent, read_pointer(chosen[-1].parent, pointer) or {}
     folder = home / named["publication_id"]
     if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
-        raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder is gone or changed; restore it or run again")
+        raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder was deleted or changed; restore it or run again")
     files = frozenset(_manifest(folder / MANIFEST)["files"])
     is_current = pointer == POINTER or (read_pointer(home) or {}).get("publication_id") == folder.name
     return Publication(home.name, folder.name, named["run_date"], folder, is_current, files)
@@ -205,9 +207,9 @@ def find_cell(cells: pl.DataFrame, address: str) -> dict[str, Any]:
         found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in(close))
         raise InputError(
             f"there is no cell {address!r}; write four characters or more of a cell's id, eight of a sample's, or "
-            f"model/checkpoint/rubric/dimension[/category]; close to it:\n{_listed(found)}"
+            f"model/checkpoint/rubric/dimension[/category]; similar:\n{_listed(found)}"
         )
-    raise InputError(f"{address!r} is {found.height} cells; write the id of one:\n{_listed(found)}")
+    raise InputError(f"{address!r} matches {found.height} cells; write the id of one:\n{_listed(found)}")
 
 
 def _listed(found: pl.DataFrame) -> str:
@@ -220,8 +222,8 @@ def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
     if pointer == GOOD_POINTER and any(home.glob(f"{benchmark or '*'}/{POINTER}")):
         of = f"of {benchmark} " if benchmark else ""
         return (
-            f"no publication {of}has been good yet: each had a blocked cell, or cells that lack replies. Without --good the "
-            "current one is shown, with what is missing"
+            f"no publication {of}is good so far: each has a blocked cell, or cells that lack replies. Without --good the current "
+            "one is shown, with what is missing"
         )
     mine = [publication for publication in publications(lake_root) if benchmark in (None, publication.benchmark)]
     if mine:

@@ -50,6 +50,8 @@ def taken_back(lake_root: Path) -> set[str]:
         try:
             found[path.stem] = int(json.loads(content_of(path))["n_runs"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is no withdrawal Salon wrote ({error}); withdraw that publication again") from error
+            raise CorruptLakeError(
+                f"{path} is not a withdrawal that Salon wrote ({error}); withdraw that publication again"
+            ) from error
     n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}
     return {one for one, n_runs in found.items() if n_made.get(one, 0) <= n_runs}

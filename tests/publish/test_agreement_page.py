@@ -75,30 +75,30 @@ def test_a_judge_in_peoples_place_is_named_where_people_would_be() -> None:
     rows = [row | ({"label_check": "chosen_by_score"} if row["estimator"] != "labels" else {}) for row in ROWS]
     found = ranking(rows, [error("open", 0.1)], "sharp")
     assert found.headers == ("judge", "", "sharp", "", "corrected", "")
-    assert found.sentences[0] == "Between no two checkpoints is the judge kinder to one than sharp, beyond chance."
+    assert found.sentences[0] == "For no two checkpoints is the judge kinder to one of them than sharp, beyond chance."
     assert found.sentences[1].endswith("give that judge a `share`.")
 
 
 def test_the_largest_five_are_told_and_the_others_counted() -> None:
     said = ranking(ROWS, [error("higher", 1.0 + number) | {"model_b": f"m{number}"} for number in range(8)]).sentences
     assert [sentence.split(" by ")[1][:4] for sentence in said[:5]] == ["8.00", "7.00", "6.00", "5.00", "4.00"]
-    assert said[5].startswith("So it is in 3 more pairs")
+    assert said[5].startswith("The same holds for 3 more pairs: see")
 
 
 @pytest.mark.parametrize(("uneven", "is_said"), [(True, True), (False, False), (None, False)], ids=["uneven", "even", "unknown"])
 def test_it_is_said_where_the_mean_may_not_be_the_leaderboards(uneven: bool | None, is_said: bool) -> None:
     rows = [row | {"has_uneven_prompts": uneven} for row in ROWS]
-    assert any("the leaderboard's each picture" in sentence for sentence in ranking(rows, []).sentences) == is_said
+    assert any("the leaderboard's all pictures" in sentence for sentence in ranking(rows, []).sentences) == is_said
 
 
 def test_no_kindness_is_said_where_it_was_looked_for_and_not_where_not() -> None:
-    assert ranking(ROWS, [error("open", 0.1)]).sentences[0].startswith("Between no two checkpoints is the judge kinder")
+    assert ranking(ROWS, [error("open", 0.1)]).sentences[0].startswith("For no two checkpoints is the judge kinder")
     assert len(ranking(ROWS, []).sentences) == 1
 
 
 @pytest.mark.parametrize(
     ("check", "p", "words"),
-    [("chosen_by_score", 0.0004, "no random part of the prompts (p = 0.0004)"), ("cannot_tell", None, "cannot be told")],
+    [("chosen_by_score", 0.0004, "not a random part of the prompts (p = 0.0004)"), ("cannot_tell", None, "cannot be determined")],
 )
 def test_what_the_label_check_says(check: str, p: float | None, words: str) -> None:
     rows = [row | ({"label_check": check, "p_labels_random": p} if row["estimator"] != "labels" else {}) for row in ROWS]

@@ -75,7 +75,7 @@ def test_judges_that_ranked_others_do_not_seem_to_contradict_each_other():
         pytest.param([BETTER, WORSE, OPEN], "a finds 3 better than 2; b finds it worse; c cannot tell.", id="contrary"),
         pytest.param(
             [OPEN, TURNED, UNTESTED],
-            "Nobody finds 3 better or worse than 2; a cannot tell; by b failures could turn it; by c it was not tested.",
+            "No judge finds 3 better or worse than 2; a cannot tell; by b failures could turn it; by c it was not tested.",
             id="nobody, each for another reason",
         ),
     ],
@@ -84,7 +84,7 @@ def test_who_finds_the_newest_better_and_who_does_not_is_one_sentence(verdicts, 
     assert between_judges(judged([OPEN_TO_ALL] * len(verdicts), verdicts))[1:] == [said, "No score is missing."]
 
 
-ALONE = "Each judge's claims stand for themselves, corrected for that judge alone: where nothing differs, one in twenty errs."
+ALONE = "Each judge's claims stand on their own, corrected for that judge alone: where nothing differs, one in twenty is wrong."
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_claims_of_single_judges_are_said_to_stand_for_themselves(verdicts, fami
 def test_comparisons_that_nothing_is_corrected_with_stand_for_themselves(n_ranked, n_family, is_by_pair):
     rows = judged([OPEN_TO_ALL] * 2, [BETTER, OPEN])
     rows = [one | {"n_ranked": n_ranked, "n_family": n_family, "family": f"headline | {one['judge_model']}"} for one in rows]
-    told = "Each judge's comparison of two checkpoints stands for itself: where nothing differs, one in twenty errs."
+    told = "Each judge's comparison of two checkpoints stands on its own: where nothing differs, one in twenty is wrong."
     many = [one | {"dimension": name, "n_family": 2 * n_family} for one in rows for name in ("d0", "d1")]
     for said in (between_judges(rows), between_judges(many)):
         assert (told in said, ALONE in said) == (is_by_pair, not is_by_pair)

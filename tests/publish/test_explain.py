@@ -94,13 +94,13 @@ def test_an_address_that_is_no_cell_or_several_lists_them(small_cells):
         with pytest.raises(InputError, match="there is no cell"):
             find_cell(small_cells, short)
     two_judges = pl.concat([small_cells, small_cells.with_columns(judge_model=pl.lit("owl"), cell_id=pl.lit("abcdabcdabcd"))])
-    with pytest.raises(InputError, match=r"(?s)is 2 cells; write the id of one.*judge eye.*judge owl"):
+    with pytest.raises(InputError, match=r"(?s)matches 2 cells; write the id of one.*judge eye.*judge owl"):
         find_cell(two_judges, "lab/north/1|a/small/overall_score/colors")
-    with pytest.raises(InputError, match="'abcd' is"):
+    with pytest.raises(InputError, match="'abcd' matches"):
         find_cell(two_judges, "abcd")
 
 
 def test_names_that_hold_slashes_are_compared_as_one_text(small_cells):
     other = small_cells.with_columns(model=pl.lit("lab"), checkpoint=pl.lit("north/1|a"), cell_id=pl.lit("0" * 12))
-    with pytest.raises(InputError, match="is 2 cells"):
+    with pytest.raises(InputError, match="matches 2 cells"):
         find_cell(pl.concat([small_cells, other]), "lab/north/1|a/small/overall_score/colors")

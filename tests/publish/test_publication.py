@@ -155,12 +155,12 @@ def test_a_changed_file_is_not_read(tmp_path, small_cells, put):
     with pytest.raises(CorruptLakeError):
         checked_file(found, "no such file")
     (published.folder / "manifest.json").write_bytes(b"{}")
-    with pytest.raises(CorruptLakeError, match="gone or changed"):
+    with pytest.raises(CorruptLakeError, match="deleted or changed"):
         current(tmp_path)
     with pytest.raises(CorruptLakeError, match="not the manifest that was published"):
         publications(tmp_path)
     shutil.rmtree(published.folder)
-    with pytest.raises(CorruptLakeError, match="gone or changed"):
+    with pytest.raises(CorruptLakeError, match="deleted or changed"):
         current(tmp_path)
 
 
@@ -168,20 +168,20 @@ def test_a_changed_file_is_not_read(tmp_path, small_cells, put):
 def test_a_broken_pointer_is_named(tmp_path, small_cells, put, content):
     published = put(tmp_path, small_cells)
     (published.folder.parent / POINTER).write_bytes(content)
-    with pytest.raises(CorruptLakeError, match="not a pointer Salon wrote"):
+    with pytest.raises(CorruptLakeError, match="not a pointer that Salon wrote"):
         current(tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path, small_cells, put):
     (tmp_path / "publish").write_bytes(b"a file where the folder should be")
-    with pytest.raises(StoreError, match="free space or mend the disk"):
+    with pytest.raises(StoreError, match="free space or repair the disk"):
         put(tmp_path, small_cells)
 
 
 def test_a_folder_without_manifest_is_not_taken_for_a_publication(tmp_path):
     assert not is_published(publication_folder(tmp_path, "nightly", "f" * 64))
     publication_folder(tmp_path, "nightly", "f" * 64).mkdir(parents=True)
-    with pytest.raises(CorruptLakeError, match="published whole; move it away"):
+    with pytest.raises(CorruptLakeError, match="not a complete publication; move it away"):
         is_published(publication_folder(tmp_path, "nightly", "f" * 64))
 
 

@@ -48,7 +48,7 @@ def test_what_cannot_be_told_is_not_told():
 
 def test_where_no_prompt_has_a_score_of_all_the_comparisons_two_by_two_are_named():
     rows = [row("3", (1, 2), n_shared_prompts=0), row("2", (1, 2), n_shared_prompts=0), row("1", (3, 3), n_shared_prompts=0)]
-    assert answers(rows)[0] == "2 and 3 may each be the best of 3, compared two by two: no prompt has a score of all 3."
+    assert answers(rows)[0] == "2 and 3 may each be the best of 3, compared in pairs: no prompt has a score of all 3."
     assert answers(rows[:2])[0] == "These prompts cannot tell which of 2 and 3 is best."
 
 
@@ -66,9 +66,9 @@ def test_of_many_that_may_be_the_best_those_on_top_of_the_table_are_named():
     ("sizes", "said"),
     [
         ([None, None], ""), ([(6, 20, 20)] * 2, ""),
-        ([(6, 4, 240)] * 2, "6 categories weigh the same, 1/6 each: the smallest brings 4 prompts, the largest 240"),
-        ([(6, 20, 20), (6, 10, 20)], "6 categories weigh the same, 1/6 each: the smallest brings 10 prompts, the largest 20"),
-        ([(5, 9, 1200), (6, 1, 20), None], "5 to 6 categories weigh the same: the smallest brings 1 prompt, the largest 1,200"),
+        ([(6, 4, 240)] * 2, "6 categories weigh the same, 1/6 each: the smallest has 4 prompts, the largest 240"),
+        ([(6, 20, 20), (6, 10, 20)], "6 categories weigh the same, 1/6 each: the smallest has 10 prompts, the largest 20"),
+        ([(5, 9, 1200), (6, 1, 20), None], "5 to 6 categories weigh the same: the smallest has 1 prompt, the largest 1,200"),
     ],
 )  # fmt: skip
 def test_totals_of_unequal_categories_say_their_weights(sizes, said):
@@ -154,7 +154,7 @@ def test_a_model_whose_checkpoint_has_no_name_is_called_by_its_own():
 
 def test_who_has_no_rank_is_named_with_the_reason():
     rows = [row("1", None, state="not_compared", standing_reason="alone")]
-    assert answers(rows) == ["1: no rank: there is no other to compare it with.", "No score is missing."]
+    assert answers(rows) == ["1: no rank: there is no other checkpoint to compare it with.", "No score is missing."]
 
 
 def _smallest(name, n):
@@ -198,13 +198,14 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "answering_model_differs"},
-            "not compared: under its judge's name another model answered than for the others; name a dated model as the judge, "
-            "or where both are one list them: accept_models",
+            "not compared: a different model answered under its judge's name than for the others; name a dated model as the "
+            "judge, or if both are the same, list them: accept_models",
             id="another model answered",
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "category_missing", "estimate": None},
-            "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone",
+            "no mean over categories: it has no score in a category that others have; judge it there, or read each "
+            "category alone",
             id="a category missing",
         ),
         pytest.param({"state": "too_few", "n_prompts": 3}, "no rank: 3 prompts, 5 needed", id="too few prompts"),
@@ -220,7 +221,7 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
         ),
         pytest.param(
             {"is_reordered": True, "shared_estimate": 3.1},
-            "3.10 over the 40 prompts that all have: another order than by all prompts",
+            "3.10 over the 40 prompts that all have: a different order than over all prompts",
             id="ragged",
         ),
     ],

@@ -49,7 +49,7 @@ def test_where_failures_keep_two_from_being_told_apart_the_prompts_are_not_blame
     said = answers([row("2", (1, 2), **TURNED, **mine), row("1", (1, 2), **other)])
     assert said[:2] == [
         "40 prompts cannot tell which of 1 and 2 is best, because failures could turn what they say.",
-        f"Failures keep 2 from being told from 1: +0.10 [-0.20, +0.40] on 40 prompts ({SURE}), but {missed} could turn it.",
+        f"Because of failures, 2 cannot be told from 1: +0.10 [-0.20, +0.40] on 40 prompts ({SURE}), but {missed} could turn it.",
     ]
 
 
@@ -74,5 +74,5 @@ def test_of_several_measures_those_that_failures_could_turn_are_counted_apart():
 def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not_blamed():
     (board,) = pair_boards(tables(said("2", "1", "a " * 30 + "? " * 40)))
     told = pair_answers(board)[0]
-    assert told.startswith("Missing verdicts keep 2 from being told from 1: it wins 100.0 % [")
-    assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts did not come.")
+    assert told.startswith("Because of missing verdicts, 2 cannot be told from 1: it wins 100.0 % [")
+    assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts are missing.")

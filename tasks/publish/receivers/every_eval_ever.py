@@ -42,7 +42,7 @@ class EveryEvalEver:
     def check(self, exported: Exported, *, is_push: bool) -> None:
         """Raise InputError without the organisation's name that each record has to state, and for a push."""
         if is_push:
-            raise InputError("--to eee has no --push: the collection takes records by pull request; send what --out holds")
+            raise InputError("--to eee has no --push: the collection takes records by pull request; submit the files in --out")
         if not exported.name or "/" in exported.name:
             raise InputError("--to eee needs --name ORGANISATION, without a slash: a record states who evaluated")
 
@@ -179,4 +179,4 @@ def _check(record: dict[str, Any]) -> None:
         wrong += ["score_details.score"] if not isinstance(details.get("score"), float | int) else []
         wrong += [f"details.{name}" for name, text in details["details"].items() if not isinstance(text, str)]
     if wrong:
-        raise CorruptLakeError(f"a record is not of Every Eval Ever's schema {SCHEMA}: {', '.join(wrong[:5])}")
+        raise CorruptLakeError(f"a record does not fit Every Eval Ever's schema {SCHEMA}: {', '.join(wrong[:5])}")

@@ -27,7 +27,7 @@ RECEIVERS = {
 def receiver_of(name: str) -> Receiver:
     """The receiver of this name. Raises InputError where it is none, or its package is not installed."""
     if name not in RECEIVERS:
-        raise InputError(f"--to {name!r} is no receiver; there are: {', '.join(RECEIVERS)}")
+        raise InputError(f"--to {name!r} is not a receiver; available: {', '.join(RECEIVERS)}")
     place, package = RECEIVERS[name]
     if package is not None and find_spec(package) is None:
         raise InputError(f"--to {name} needs the package {package}, which is not installed; run: pip install 'salon[{name}]'")
@@ -47,9 +47,9 @@ def export_publication(
     refuse_full("--out", folder)
     exported = read_figures(publication, name)
     if not exported.contestants:
-        where = f"only pairs; their win rates stand in {PREFERENCES.name}.parquet and .csv of {publication.folder}"
+        where = f"only pairs; their win rates are in {PREFERENCES.name}.parquet and .csv of {publication.folder}"
         what = where if f"{PREFERENCES.name}.parquet" in publication.files else "no judged sample"
-        raise InputError(f"--to takes means of scores, and {publication.publication_id[:12]} holds none: {what}")
+        raise InputError(f"--to exports means of scores, but {publication.publication_id[:12]} has none: {what}")
     receiver.check(exported, is_push=is_push)
     with store_error(f"writing {folder}"), staged_beside(folder) as staged, _client_errors(f"writing {folder}"):
         receiver.write(exported, staged)
@@ -61,7 +61,9 @@ def export_publication(
         with _client_errors(f"sending {folder}"):
             return receiver.push(exported, folder)
     except StoreError as error:
-        raise StoreError(f"{error}; {folder} is whole: send it by hand, or remove it and run the same again") from error
+        raise StoreError(
+            f"{error}; {folder} is complete: send it by hand, or remove it and run the same command again"
+        ) from error
 
 
 def _kept(exported: Exported, columns: Sequence[str]) -> Numbers:
@@ -82,8 +84,8 @@ def _compare(published: Numbers, found: Numbers) -> None:
         wrong = next((name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)), None)
         if wrong is not None:
             raise CorruptLakeError(
-                f"{'/'.join(of)}, {wrong}: {mine.get(wrong)} was published, and {theirs.get(wrong)} is read back; "
-                "nothing was written"
+                f"{'/'.join(of)}, {wrong}: {mine.get(wrong)} was published, but {theirs.get(wrong)} was read back; nothing was "
+                "written"
             )
 
 

@@ -41,7 +41,8 @@ class HuggingFaceDataset:
             is_id = False
         if not is_id:
             raise InputError(
-                f"--to huggingface needs --name OWNER/DATASET, the dataset that results are of; given: {exported.name or 'none'}"
+                "--to huggingface needs --name OWNER/DATASET, the dataset the results belong to; given: "
+                f"{exported.name or 'none'}"
             )
 
     def write(self, exported: Exported, folder: Path) -> None:
@@ -63,7 +64,7 @@ class HuggingFaceDataset:
         card = DatasetCard.load(folder / DATASET / "README.md")
         missing = [one["data_files"] for one in card.data.configs if not (folder / DATASET / one["data_files"]).is_file()]
         if missing:
-            raise ValueError(f"the card names {missing}, which are not there")
+            raise ValueError(f"the card names {missing}, which do not exist")
         found = {}
         names = folder / MODELS / NAMES
         named = orjson.loads(names.read_bytes()) if names.is_file() else {}

@@ -28,7 +28,9 @@ class MlflowRuns:
     def check(self, exported: Exported, *, is_push: bool) -> None:  # noqa: ARG002 - any name is one of an experiment
         """Raise InputError where it is to be sent and no tracking server is named."""
         if is_push and not os.environ.get(_ADDRESS):
-            raise InputError(f"--push sends to the tracking server that {_ADDRESS} names; set it, such as https://mlflow.example")
+            raise InputError(
+                f"--push sends to the tracking server that {_ADDRESS} names; set it, for instance to https://mlflow.example"
+            )
 
     def write(self, exported: Exported, folder: Path) -> None:
         """One file, `mlflow ui --backend-store-uri sqlite:///mlflow.db` shows it."""

@@ -28,7 +28,7 @@ class WandbRuns:
     def check(self, exported: Exported, *, is_push: bool) -> None:  # noqa: ARG002 - a name is needed offline too
         """Raise InputError for a project's name that W&B does not take."""
         if exported.name is not None and not re.fullmatch(r"(?:[\w.-]+/)?[\w.-]{1,128}", exported.name):
-            raise InputError(f"--name {exported.name!r} is no project of W&B; write PROJECT or ENTITY/PROJECT")
+            raise InputError(f"--name {exported.name!r} is not a W&B project; write PROJECT or ENTITY/PROJECT")
 
     def write(self, exported: Exported, folder: Path) -> None:
         """`wandb/offline-run-…`, a folder a checkpoint; `wandb sync` takes them."""
@@ -85,7 +85,7 @@ class WandbRuns:
         )  # fmt: skip
         if done.returncode:
             said = " ".join((done.stderr or done.stdout).split())[-500:]
-            raise StoreError(f"wandb sync failed (code {done.returncode}): {said}")
+            raise StoreError(f"wandb sync failed (exit code {done.returncode}): {said}")
         return f"project {project}: {len(runs)} runs"
 
 

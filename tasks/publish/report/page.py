@@ -131,9 +131,9 @@ def jury_told(rows: list[Row], headlines: Iterable[Board]) -> dict[str, str]:
         if is_of_all and (row["rubric_id"], row["dimension"]) in main and row["estimate"] is not None:
             found[row["rubric_id"]].append(row["estimate"])
     return {
-        rubric_id: "On single samples they agree to Krippendorff's alpha "
+        rubric_id: "On single samples they agree with Krippendorff's alpha "
         + (number(min(alphas)) if len(alphas) == 1 else f"{number(min(alphas))} to {number(max(alphas))}, by checkpoint")
-        + " (1: always, 0: as by chance)."
+        + " (1: always, 0: no more than by chance)."
         for rubric_id, alphas in found.items()
     }
 

@@ -51,7 +51,7 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
-        on = f"on {counted(prompts, 'shared prompt')}" if prompts else f"compared two by two: no prompt has a score of all {n}"
+        on = f"on {counted(prompts, 'shared prompt')}" if prompts else f"compared in pairs: no prompt has a score of all {n}"
         return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(N_NAMED)]
@@ -106,7 +106,7 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
     open_told = f"These prompts cannot tell {one} from {other}"
     if len(rows) == 1 and n_turned:
         missed = _missed([(one, rows[0]), *((other, row) for row in before if _measure(row) == _measure(rows[0]))])
-        return f"Failures keep {one} from being told from {other}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
+        return f"Because of failures, {one} cannot be told from {other}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
     if len(rows) == 1:
         decided = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
         told = f"{open_told if n_open else decided}: {_figure(rows[0])}"

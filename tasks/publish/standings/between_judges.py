@@ -31,11 +31,11 @@ def _for_themselves(rows: Sequence[Row]) -> list[str]:
     if not is_apart or not any(row["verdict_predecessor"] in _CLAIMS or (row["rank_low"] or 0) > 1 for row in rows):
         return []
     told = (
-        "Each judge's comparison of two checkpoints stands for itself"
+        "Each judge's comparison of two checkpoints stands on its own"
         if _is_by_pair(rows)
-        else "Each judge's claims stand for themselves, corrected for that judge alone"
+        else "Each judge's claims stand on their own, corrected for that judge alone"
     )
-    return [f"{told}: where nothing differs, one in twenty errs."]
+    return [f"{told}: where nothing differs, one in twenty is wrong."]
 
 
 def _is_by_pair(rows: Sequence[Row]) -> bool:
@@ -128,7 +128,7 @@ def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) ->
             what = f"it {word}" if parts else f"{one} {word} than {other}"
             parts.append(f"{listed(finders)} {'finds' if len(finders) == 1 else 'find'} {what}")
     is_lone = sum(len(verdicts.get(claim, ())) for claim in _CLAIMS) == 1
-    told = ("Only " if is_lone else "") + parts.pop(0) if parts else f"Nobody finds {one} better or worse than {other}"
+    told = ("Only " if is_lone else "") + parts.pop(0) if parts else f"No judge finds {one} better or worse than {other}"
     others = {
         ComparisonVerdict.OPEN: "{} cannot tell",
         ComparisonVerdict.FAILURES_COULD_TURN_IT: "by {} failures could turn it",

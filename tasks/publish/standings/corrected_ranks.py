@@ -13,8 +13,8 @@ from tasks.publish.standings.wording import rank
 
 PEOPLE = "people"
 UNEVEN = (
-    "Means here weigh each prompt alike, the leaderboard's each picture: where prompts have unequal numbers of scored pictures, "
-    "as here, they may differ a little."
+    "Means here weight all prompts equally, the leaderboard's all pictures: where prompts have unequal numbers of scored "
+    "pictures, as here, they may differ a little."
 )
 
 
@@ -81,11 +81,11 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str |
     )
     found = [_kindness(row) for row in said.head(_N_SAID).iter_rows(named=True)]
     if said.height > _N_SAID:
-        found.append(f"So it is in {said.height - _N_SAID} more pairs: corrected_comparisons, estimator judge_error.")
+        found.append(f"The same holds for {said.height - _N_SAID} more pairs: see corrected_comparisons, estimator judge_error.")
     if not found and pairs["p_adjusted"].is_not_null().any():
-        found.append(f"Between no two checkpoints is the judge kinder to one than {reference or PEOPLE}, beyond chance.")
+        found.append(f"For no two checkpoints is the judge kinder to one of them than {reference or PEOPLE}, beyond chance.")
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
-    remedy = "have prompts rated that are drawn at random (--label-next)" if reference is None else "give that judge a `share`"
+    remedy = "have randomly drawn prompts rated (--label-next)" if reference is None else "give that judge a `share`"
     found += [UNEVEN] if standings["has_uneven_prompts"].any() else []
     found += [*_corrected_with(compared, reference or PEOPLE), *_too_few(standings)]
     return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
@@ -99,7 +99,7 @@ def _corrected_with(compared: pl.DataFrame, reference: str) -> list[str]:
     told = f"The judge's ranks are the leaderboard's, corrected for all {n[Estimator.JUDGE.value]} comparisons of its family"
     apart = n.get(Estimator.PREDICTION_POWERED.value)
     rest = "." if apart is None else f": the corrected ones for {apart}."
-    return [f"{told}; those of {reference} and the corrected ones are families of their own, of what is rated here{rest}"]
+    return [f"{told}; those of {reference} and the corrected ones are separate families, over what is rated here{rest}"]
 
 
 def _too_few(standings: pl.DataFrame) -> list[str]:
@@ -126,12 +126,12 @@ _N_SAID = 5
 _CHECKS = {
     LabelCheck.RANDOM: "The labels look like a random part of the prompts (p = {p:.3f}).",
     LabelCheck.CHOSEN_BY_SCORE: (
-        "The labels are no random part of the prompts (p = {p:.2g}): the judge scores what is labelled otherwise than the rest. "
-        "Corrected figures may be off; {remedy}."
+        "The labels are not a random part of the prompts (p = {p:.2g}): the judge scores labelled prompts differently from the "
+        "rest. Corrected figures may be off; {remedy}."
     ),
     LabelCheck.CANNOT_TELL: (
-        "Whether the labels are a random part of the prompts cannot be told: too few are labelled, or left, or their scores do "
-        "not vary."
+        "Whether the labels are a random part of the prompts cannot be determined: too few are labelled, or too few are not, or "
+        "their scores do not vary."
     ),
 }  # fmt: skip
 

@@ -26,9 +26,9 @@ VERDICT_WORDS = {
 
 
 _NOT_COMPARED = {
-    ComparisonReason.RUBRIC_DIFFERS: "other versions of the rubric judged them",
-    ComparisonReason.JUDGE_DIFFERS: "another judge judged the one",
-    ComparisonReason.ANSWERING_MODEL_DIFFERS: "under the judge's name another model answered for the one",
+    ComparisonReason.RUBRIC_DIFFERS: "they were judged under different versions of the rubric",
+    ComparisonReason.JUDGE_DIFFERS: "they have different judges",
+    ComparisonReason.ANSWERING_MODEL_DIFFERS: "different models answered for them under the judge's name",
     ComparisonReason.DATASET_DIFFERS: "they share no prompt",
     ComparisonReason.TOO_FEW_PAIRED_PROMPTS: "they share too few prompts",
     ComparisonReason.NO_SUCH_TOTAL: "one of them has no such mean",
@@ -118,7 +118,7 @@ def why(row: Row) -> str:
         said.append(no_rank(row))
     if row["is_reordered"]:
         shared = f"{row['shared_estimate']:.2f} over the {counted(row['n_shared_prompts'], 'prompt')} that all have"
-        said.append(f"{shared}: another order than by all prompts")
+        said.append(f"{shared}: a different order than over all prompts")
     if (row.get("look") or 0) < (row.get("n_looks") or 0):  # as older publications have no looks
         said.append(f"asked up to look {row['look']} of {row['n_looks']}")
     return "; ".join(said)
@@ -134,7 +134,7 @@ def weights(rows: Sequence[Row]) -> str:
     numbers = sorted({row["n_categories"] for row in known})
     n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     each = f", 1/{n} each" if len(numbers) == 1 else ""
-    return f"{n} categories weigh the same{each}: the smallest brings {counted(fewest, 'prompt')}, the largest {most:,}"
+    return f"{n} categories weigh the same{each}: the smallest has {counted(fewest, 'prompt')}, the largest {most:,}"
 
 
 def _missing(row: Row) -> str:
@@ -169,18 +169,18 @@ def no_rank(row: Row) -> str:
         )
     return {
         CellReason.CATEGORY_MISSING.value: (
-            "no mean over categories: it has no score in one that others have; judge it there, or look at the categories alone"
+            "no mean over categories: it has no score in a category that others have; judge it there, or read each category alone"
         ),
         CellReason.NOT_APPLICABLE.value: (
-            "no mean over categories: in one that others have a score in it applies to nothing; look at the categories alone"
+            "no mean over categories: in a category where others have scores, it applies to nothing; read each category alone"
         ),
-        ComparisonReason.ALONE.value: "no rank: there is no other to compare it with",
+        ComparisonReason.ALONE.value: "no rank: there is no other checkpoint to compare it with",
         ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
         ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: fewer,
         ComparisonReason.DATASET_DIFFERS.value: fewer,
         ComparisonReason.ANSWERING_MODEL_DIFFERS.value: (
-            "not compared: under its judge's name another model answered than for the others; name a dated model as the judge, "
-            "or where both are one list them: accept_models"
+            "not compared: a different model answered under its judge's name than for the others; name a dated model as the "
+            "judge, or if both are the same, list them: accept_models"
         ),
     }.get(reason, f"not compared: {str(reason).replace('_', ' ')}")
 

@@ -79,9 +79,9 @@ def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
         view = database.sql("SELECT * FROM leaderboard").pl()
     assert {(row.dimension, row.model, row.checkpoint) for row in rows} == set(standings)
     told = weights([row for row in standings.values() if row["is_headline"]])
-    assert told.startswith(f"{N_CATEGORIES} categories weigh the same, 1/{N_CATEGORIES} each: the smallest brings ")
+    assert told.startswith(f"{N_CATEGORIES} categories weigh the same, 1/{N_CATEGORIES} each: the smallest has ")
     assert [told in text for text in (terminal, markdown, latex.replace("{}", ""))] == [True] * 3
-    assert f"<p>{N_CATEGORIES} categories weigh the same; the smallest brings " in salon.open(lake_root)._repr_html_()
+    assert f"<p>{N_CATEGORIES} categories weigh the same; the smallest has " in salon.open(lake_root)._repr_html_()
     for key, row in standings.items():
         dimension, model, checkpoint = key
         placed, text = rank(row), difference(row, "predecessor")
@@ -147,7 +147,7 @@ def test_what_all_judges_say_stands_before_what_each_says(made_of):
     assert only in shown
     assert "judged by a</span>" in folded
     assert "judged by a</span>" not in shown
-    assert "On single samples they agree to Krippendorff&#39;s alpha 0.70 to 0.81, by checkpoint" in shown
+    assert "On single samples they agree with Krippendorff&#39;s alpha 0.70 to 0.81, by checkpoint" in shown
     for text in (leaderboard_page(cells, made.name), _printed(cells)):
         before, after = text.replace("\\", "").split("judged by a", 1)
         assert only in before

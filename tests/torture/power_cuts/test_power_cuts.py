@@ -111,7 +111,7 @@ UNSYNCED: dict[str, tuple[Callable[[str], bool], str]] = {
     ),
     "the folder of a partition's parts": (lambda path: "/staging/scores" in path, "not there as it was written"),
     "the folder of partitions": (lambda path: path.endswith("/lake/scores"), "not there as it was written"),
-    "the folder of publications": (lambda path: path.endswith("/v1/torture"), "whose folder is gone or changed"),
+    "the folder of publications": (lambda path: path.endswith("/v1/torture"), "whose folder was deleted or changed"),
 }
 
 

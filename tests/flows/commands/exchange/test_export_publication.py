@@ -138,7 +138,7 @@ def test_of_pairs_alone_nothing_is_exported_and_it_is_said_where_their_win_rates
 ) -> None:
     publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of_pairs(), {"rubrics": {}}))
     said = salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", NAMES[to])
-    assert (said.code, "only pairs; their win rates stand in preferences.parquet" in said.err) == (2, True), said
+    assert (said.code, "only pairs; their win rates are in preferences.parquet" in said.err) == (2, True), said
     assert not (tmp_path / "out").exists()
 
 
@@ -187,7 +187,7 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
     said = salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", name, "--push")
     assert said.code == 3
     assert "http://127.0.0.1:9 does not answer" in said.err
-    assert "out is whole: send it by hand" in said.err
+    assert "out is complete: send it by hand" in said.err
     assert READ[to][0](tmp_path / "out") if to == "wandb" else (tmp_path / "out" / "mlflow.db").is_file()
 
 
@@ -203,7 +203,7 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
         (("--to", "huggingface", "--out", "o", "--name", "a/b/c"), "given: a/b/c"),
         (("--to", "eee", "--out", "o"), "needs --name ORGANISATION"),
         (("--to", "eee", "--out", "o", "--name", "a", "--push"), "by pull request"),
-        (("--to", "wandb", "--out", "o", "--name", "a b"), "is no project of W&B"),
+        (("--to", "wandb", "--out", "o", "--name", "a b"), "is not a W&B project"),
         (("--to", "mlflow", "--out", "o", "--push"), "MLFLOW_TRACKING_URI"),
         (("--to", "mlflow", "--out", "lake"), "is not an empty folder"),
         (("b.toml", "--to", "mlflow", "--out", "o"), "b.toml is a file; --to takes a publication"),
@@ -243,7 +243,7 @@ class Rounded(EveryEvalEver):
 
 
 def test_a_receiver_that_loses_digits_leaves_no_folder(lake: Path, tmp_path: Path) -> None:
-    with pytest.raises(CorruptLakeError, match="was published, and"):
+    with pytest.raises(CorruptLakeError, match="was published, but"):
         export_publication(current(lake), Rounded(), tmp_path / "out", "acme", is_push=False)
     assert [path.name for path in tmp_path.iterdir()] == ["lake"]
 

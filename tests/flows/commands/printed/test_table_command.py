@@ -246,7 +246,7 @@ def test_good_is_the_last_publication_without_a_blocked_cell(tmp_path: Path, sal
     blocked_first = put(tmp_path / "lake", "a", date(2026, 11, 1), is_blocked=True)
     none_yet = salon("table", "--good")
     assert (none_yet.code, none_yet.out) == (2, "")
-    assert "no publication has been good yet" in none_yet.err
+    assert "no publication is good so far" in none_yet.err
     good = put(tmp_path / "lake", "b", date(2026, 11, 2), is_blocked=False)
     blocked = put(tmp_path / "lake", "c", date(2026, 11, 3), is_blocked=True)
     assert salon("open").out.strip() == str(blocked / "report.html")

@@ -75,7 +75,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     ]
     assert set(tables[POSITION_BIAS].filter(category=MACRO)["status"]) == {"blocked"}
     assert "rating [95 %] \n" in said.out
-    assert f"of {N_PAIRS} pairs have verdicts in both orders: too few to tell a liking for a place." in said.out
+    assert f"of {N_PAIRS} pairs have verdicts in both orders: too few to detect a position bias." in said.out
     page = (made / "report.html").read_text()
     assert f"<dt>Pairs, both orders</dt><dd>{N_PAIRS}</dd>" in page
     assert page.count("no rank") == 3
@@ -105,7 +105,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     assert set(tables[PREFERENCE_RATINGS]["state"]) == {"rated"}
     page = (made / "report.html").read_text()
     assert page.count(" shown first</p>") == 4 * page.count('<article class="card">') > 0, "both orders, both repeats"
-    assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts came" in page
+    assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts received" in page
     assert salon("verify", made, "--file", "b.toml").code == 0
 
 
