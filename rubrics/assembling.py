@@ -18,7 +18,7 @@ _STARTS = {"PNG": rb"\x89PNG\r\n\x1a\n", "JPEG": rb"\xff\xd8\xff", "WEBP": rb"RI
 def _example(folder: Path, name: str, content: bytes) -> Example:
     known = next((kind for kind, start in _STARTS.items() if re.match(start, content, re.DOTALL)), None)
     if known is None:
-        raise refusal(folder, f"the example picture {name} begins as no {', '.join(_STARTS)} does; save it as one of these")
+        raise refusal(folder, f"the example picture {name} is none of {', '.join(_STARTS)}; save it as one of these")
     return Example(sha256(content).hexdigest(), known, content)
 
 
@@ -72,9 +72,9 @@ def _check_names(folder: Path, declared: Declaration) -> None:
     if bool(declared.variants) != (declared.dispatch is not None):
         raise refusal(folder, "variants and dispatch go together: give both, or dimensions alone")
     if bool(declared.dimensions) == bool(declared.variants):
-        raise refusal(folder, "dimensions stand either at the top or in variants; give one of the two")
+        raise refusal(folder, "dimensions belong either at the top or in variants; give one of the two")
     if declared.prompt is not None and declared.variants:
-        raise refusal(folder, "prompt stands in each of the variants, not at the top; remove it")
+        raise refusal(folder, "prompt belongs in each of the variants, not at the top; remove it")
     scale, numbers = declared.scale, sorted((declared.answers or {}).values())
     if scale is not None and numbers and (scale.min, scale.max) != (numbers[0], numbers[-1]):
         raise refusal(
@@ -93,7 +93,7 @@ def _check_names(folder: Path, declared: Declaration) -> None:
 def _check_columns(folder: Path, declared: Declaration) -> None:
     for name in declared.needs:
         if name != IMAGE and name in declared.pictures:
-            raise refusal(folder, f"{name!r} is a text in needs and a picture in pictures; call one of them otherwise")
+            raise refusal(folder, f"{name!r} is a text in needs and a picture in pictures; rename one of them")
     for column in declared.may_be_null:
         if column not in (*declared.needs, *declared.pictures):
             raise refusal(folder, f"may_be_null names {column!r}, which is not in needs {declared.needs}")
@@ -103,7 +103,7 @@ def _check_columns(folder: Path, declared: Declaration) -> None:
         # Words are mapped wherever they are met, also twice; so a mapped word must stay as it is.
         chained = sorted(set(words) & set(words.values()))
         if chained:
-            raise refusal(folder, f"value_maps.{column} maps to {chained[0]!r} and from it; map to the last word at once")
+            raise refusal(folder, f"value_maps.{column} maps to {chained[0]!r} and also from it; map directly to the final word")
 
 
 def refuse_repeats(folder: Path, key: str, values: Sequence[str]) -> None:

@@ -75,7 +75,9 @@ class ProbabilitySection(Section):
     @model_validator(mode="after")
     def _is_of_a_stated_mass(self) -> Self:
         if self.normalised and not self.min_mass:
-            raise ValueError("normalised = true makes a whole of any sliver of mass on the answers: state min_mass, such as 0.5")
+            raise ValueError(
+                "normalised = true scales up even a tiny probability mass on the answers: set min_mass, for instance to 0.5"
+            )
         return self
 
 
@@ -157,13 +159,13 @@ class Declaration(Section):
                 is_column(name)
         if self.requests:
             for key in sorted(self.model_fields_set & (_ASKED | _OF_REQUEST)):
-                raise ValueError(f"{key} stands in the folder of each of the requests {self.requests}; remove it here")
+                raise ValueError(f"{key} belongs in the folder of each of the requests {self.requests}; remove it here")
         elif self.program is None:
             if self.reply is None:
-                raise ValueError("reply is missing; add it, or program = { name, version } where a program gives the numbers")
+                raise ValueError("reply is missing; add it, or program = { name, version } if a program gives the numbers")
             return self
         for key in sorted(self.model_fields_set & _ASKED) if self.program else ():
-            raise ValueError(f"{key} is of a judge that is asked, and a program is not; remove {key}, or program")
+            raise ValueError(f"{key} applies to a judge that is asked, but a program is not asked; remove {key}, or program")
         return self
 
 
@@ -206,9 +208,9 @@ def explain(problem: Any) -> str:
 
 
 _OF_QUOTES = {
-    "string_type": "is no text; write it in quotes",
-    "int_type": "is no whole number; write one, without quotes",
-    "float_type": "is no number; write one, without quotes",
+    "string_type": "is not a text; write it in quotes",
+    "int_type": "is not a whole number; write one, without quotes",
+    "float_type": "is not a number; write one, without quotes",
     "bool_type": "is neither true nor false; write one of them, without quotes",
 }
 

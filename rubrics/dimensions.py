@@ -47,9 +47,9 @@ def _probability(folder: Path, declared: Declaration, answers: Mapping[str, floa
         return None
     by_item = declared.items is not None and "expected" in declared.items.fields and declared.items.asked == "each"
     if declared.reply != "answer" or not (answers or by_item):
-        raise refusal(folder, "probability is of answers: say reply = 'answer', and give answers (or items with expected ones)")
+        raise refusal(folder, "probability needs answers: write reply = 'answer', and give answers (or items with expected ones)")
     if not section.normalised and answers and not set(answers.values()) <= {0, 1}:
-        raise refusal(folder, "probability of answers that are not 0 or 1 is an expectation: say normalised = true")
+        raise refusal(folder, "probability of answers that are not 0 or 1 is an expectation: write normalised = true")
     return Probability(section.normalised, section.min_mass)
 
 
@@ -73,7 +73,7 @@ def _check_aside(folder: Path, section: DimensionSection, answers: Mapping[str, 
             raise refusal(
                 folder,
                 f"dimension {section.key!r}: {word!r} is in answers, with a number, and in not_applicable, without one; "
-                "take it out of one of them",
+                "remove it from one of them",
             )
 
 
@@ -81,9 +81,9 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
     """Those of one variant whose replies say `dimensions`. Raises RubricError where a figure has nothing to be made of."""
     items = declared.items
     if items is not None and len(dimensions) != 1:
-        raise refusal(folder, f"with items each reply says one dimension of each item; give one, not {len(dimensions)}")
+        raise refusal(folder, f"with items each reply gives one dimension per item; declare one dimension, not {len(dimensions)}")
     if items is not None and not (declared.figures or items.kinds):
-        raise refusal(folder, 'with items a table needs figures or kinds; add [[figures]] with key = "score", form = "mean"')
+        raise refusal(folder, 'with items, tables need figures or kinds; add [[figures]] with key = "score", form = "mean"')
     kinds = [] if items is None else [_like(key, dimensions[0]) for key in dict.fromkeys(items.kinds.values())]
     known = {dimension.key: dimension for dimension in dimensions}
     figures: list[Dimension] = []
@@ -95,8 +95,8 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
         if one.is_lower_better and one.key not in turned:
             raise refusal(
                 folder,
-                f"dimension {one.key!r} is better the lower it is, and tables rank what is higher first; add [[figures]] with a "
-                f"key of its own, form = 'turned', of = ['{one.key}'], which is {one.minimum + one.maximum:g} less the number",
+                f"dimension {one.key!r} has better = 'lower', but tables rank higher numbers first; add [[figures]] with a new "
+                f"key, form = 'turned', of = ['{one.key}'], which is {one.minimum + one.maximum:g} minus the number",
             )
     keys = [one.key for one in (*dimensions, *kinds, *figures)]
     for key in keys:
@@ -113,12 +113,14 @@ def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *
     where = f"figure {section.key!r}"
     if is_of_items == bool(section.of):
         raise refusal(
-            folder, f"{where}: with items a figure is made of them and takes no `of`; without items `of` names dimensions"
+            folder,
+            f"{where}: with items, a figure is made from the items and takes no `of`; without items, `of` names dimensions",
         )
     for key in section.of:
         if key not in known:
             raise refusal(
-                folder, f"{where} is made of {key!r}, which is no dimension and no figure before it; there are {', '.join(known)}"
+                folder,
+                f"{where} is made of {key!r}, which is neither a dimension nor an earlier figure; available: {', '.join(known)}",
             )
     if section.when_parent_fails and not is_of_items:
         raise refusal(folder, f"{where}: when_parent_fails is for items; remove it")
@@ -126,9 +128,13 @@ def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *
         any(known[key].is_lower_better for key in section.of) != (section.form == "turned")
         or len(section.of) * (section.form == "turned") > 1
     ):
-        raise refusal(folder, f"{where}: form = 'turned' is of one dimension with better = 'lower', and such a one of it alone")
+        raise refusal(
+            folder,
+            f"{where}: form = 'turned' takes exactly one dimension, with better = 'lower', "
+            "and such a dimension allows no other form",
+        )
     if section.weights and (section.form != "weighted_mean" or len(section.weights) != len(section.of)):
-        raise refusal(folder, f"{where}: weights are for form = 'weighted_mean', one for each of `of`")
+        raise refusal(folder, f"{where}: weights need form = 'weighted_mean' and as many entries as `of`")
     if section.form == "weighted_mean" and section.of and not section.weights:
         raise refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
     operands = [known[key] for key in section.of] or list(known.values())
@@ -145,14 +151,15 @@ def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[
     if section.form in {"all", "share"}:
         if section.at_least is None and any(low != 0 or high != 1 for low, high in zip(lows, highs, strict=True)):
             raise refusal(
-                folder, f"{where}: form = {section.form!r} of scores that are not 0 or 1 needs at_least, from where one counts"
+                folder,
+                f"{where}: form = {section.form!r} of scores that are not 0 or 1 needs at_least, the lowest score that counts",
             )
         _check_threshold(folder, where, section, operands)
         return 0.0, 1.0
     if section.at_least is not None:
-        raise refusal(folder, f"{where}: at_least is for the forms 'all' and 'share'; remove it")
+        raise refusal(folder, f"{where}: at_least is only for the forms 'all' and 'share'; remove it")
     if section.form in {"geometric_mean", "product", "sqrt_product"} and min(lows) < 0:
-        raise refusal(folder, f"{where}: form = {section.form!r} takes no scores below 0, and the scale begins at {min(lows):g}")
+        raise refusal(folder, f"{where}: form = {section.form!r} takes no scores below 0, but the scale begins at {min(lows):g}")
     if section.form in {"product", "sqrt_product"}:
         if not section.of:
             raise refusal(folder, f"{where}: form = {section.form!r} of any number of items has no scale; use geometric_mean")
@@ -169,8 +176,8 @@ def _check_threshold(folder: Path, where: str, section: FigureSection, operands:
         if section.at_least is not None and not one.minimum < section.at_least <= one.maximum:
             raise refusal(
                 folder,
-                f"{where}: at_least = {section.at_least:g} parts no scores of {one.key!r}, whose scale is {one.minimum:g} to "
-                f"{one.maximum:g}; write a number above {one.minimum:g} and at most {one.maximum:g}",
+                f"{where}: at_least = {section.at_least:g} separates no scores of {one.key!r}, whose scale is "
+                f"{one.minimum:g} to {one.maximum:g}; write a number above {one.minimum:g} and at most {one.maximum:g}",
             )
 
 

@@ -54,23 +54,24 @@ def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ..
     try:
         listed = orjson.loads(text or "[]")  # refuses half a surrogate pair, which no request could hold
     except ValueError as error:
-        raise BadItems(f"{declared.column} is no JSON: {error}; write a list of items") from error
+        raise BadItems(f"{declared.column} is not JSON: {error}; write a list of items") from error
     if not isinstance(listed, list) or not 0 < len(listed) <= N_ITEMS_MAX:
         raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {(text or '')[:80]!r}")
     if is_too_deep(listed):
-        raise BadItems(f"{declared.column} is nested in more than {JSON_LEVELS} levels; write its items flatter")
+        raise BadItems(f"{declared.column} is nested in more than {JSON_LEVELS} levels; nest its items less")
     items = tuple(_item(declared, entry, place) for place, entry in enumerate(listed, 1))
     ids = [item.id for item in items]
     dimensions = [variant.dimensions[0] for variant in rubric.variants.values()]
     for item in items:
         _check(declared, dimensions, item)
         if ids.count(item.id) > 1:
-            raise BadItems(f"{declared.column} has the id {item.id[:80]!r} twice; an id names one item")
+            raise BadItems(f"{declared.column} has the id {item.id[:80]!r} twice; each item needs its own id")
         for parent in item.depends_on:
             if parent not in ids or parent == item.id:
                 known = ", ".join(ids)[:500]
                 raise BadItems(
-                    f"{declared.column}: item {item.id!r} depends on {parent[:80]!r}, which is no other; ids are {known}"
+                    f"{declared.column}: item {item.id!r} depends on {parent[:80]!r}, which is not another item; available: "
+                    f"{known}"
                 )
     return items
 
@@ -128,17 +129,17 @@ def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None
     """Raise BadItems where an item asks nothing, or where every answer to it would get the same score."""
     where = f"{declared.column}: item {item.id[:80]!r}"
     if not item.id.strip() or len(item.id) > N_ID_CHARACTERS_MAX:
-        raise BadItems(f"{where} has no id that can name it; write 1 to {N_ID_CHARACTERS_MAX} characters")
+        raise BadItems(f"{where} has no usable id; write 1 to {N_ID_CHARACTERS_MAX} characters")
     slots = {slot for text in declared.texts.values() for slot in _SLOT.findall(text.each)}
     if slots and not any(_shown(item.fields.get(slot)).strip() for slot in slots):
-        raise BadItems(f"{where} has no text where {', '.join(sorted(slots))} is to be asked; fill it")
+        raise BadItems(f"{where} has no text for {', '.join(sorted(slots))}, which is asked; fill it in")
     if not all(word.strip() for word in (*item.expected, *item.choices)):
-        raise BadItems(f"{where} has an empty answer among those expected or to choose from; fill or remove it")
+        raise BadItems(f"{where} has an empty answer among its expected answers or choices; fill it in or remove it")
     words = {folded(word) for word in item.choices or [word for one in dimensions for word, _ in one.answers]}
     if item.expected and not (words or dimensions[0].probability):
-        raise BadItems(f"{where} expects an answer and says no others; give its choices, or answers = {{ yes = 1, no = 0 }}")
+        raise BadItems(f"{where} expects an answer but names no others; give its choices, or answers = {{ yes = 1, no = 0 }}")
     if item.expected and words and words.isdisjoint(map(folded, item.expected)):
-        raise BadItems(f"{where} expects {item.expected[0][:80]!r}, which is no answer that can be given")
+        raise BadItems(f"{where} expects {item.expected[0][:80]!r}, which is not one of its possible answers")
 
 
 def _text(text: ItemText, items: Sequence[Item]) -> str:
@@ -170,7 +171,8 @@ def _item(declared: Items, entry: object, place: int) -> Item:
     for word in words:
         if word not in declared.kinds:
             raise BadItems(
-                f"{declared.column}: item {place} is of the kind {word[:80]!r}; there are {', '.join(declared.kinds)[:500]}"
+                f"{declared.column}: item {place} is of the unknown kind {word[:80]!r}; available: "
+                f"{', '.join(declared.kinds)[:500]}"
             )
     kinds = tuple(dict.fromkeys(declared.kinds[word] for word in words))
     id_ = of("id")

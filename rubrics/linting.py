@@ -22,7 +22,7 @@ def rule_problems(rubric: Rubric) -> Iterator[str]:
     for rule in rubric.rules:
         for key in rule.dimensions:
             if key not in dimensions:
-                yield f"rule {rule.name!r} names the dimension {key!r}; the dimensions are {', '.join(dimensions)}"
+                yield f"rule {rule.name!r} names the unknown dimension {key!r}; available: {', '.join(dimensions)}"
             else:
                 yield from _bound_problems(rule, dimensions[key])
         for condition in rule.when:
@@ -31,7 +31,7 @@ def rule_problems(rubric: Rubric) -> Iterator[str]:
         for key in sorted(set(first.dimensions) & set(second.dimensions)):
             if _are_apart(first, second) and not _exclude_one_another(first, second):
                 both = f"{first.name!r} and {second.name!r}"
-                yield f"rules {both} can both hold and leave no score for {key!r}; make one of them narrower"
+                yield f"rules {both} can both apply and then leave no score for {key!r}; make one of them narrower"
 
 
 def _bound_problems(rule: Rule, dimension: Dimension) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _bound_problems(rule: Rule, dimension: Dimension) -> Iterator[str]:
         assert bound is not None
         if not dimension.minimum <= bound <= dimension.maximum:
             scale = f"{dimension.minimum:g} to {dimension.maximum:g}"
-            yield f"rule {rule.name!r} bounds {dimension.key!r} at {bound:g}, off its scale of {scale}; put it on the scale"
+            yield f"rule {rule.name!r} bounds {dimension.key!r} at {bound:g}, outside its scale of {scale}; put it on the scale"
 
 
 def _condition_problems(rubric: Rubric, rule: Rule, condition: Condition | WordsOutside) -> Iterator[str]:
@@ -50,14 +50,14 @@ def _condition_problems(rubric: Rubric, rule: Rule, condition: Condition | Words
     if isinstance(condition, WordsOutside):
         return
     if condition.is_null and condition.column in rubric.needs and condition.column not in rubric.may_be_null:
-        yield f"rule {rule.name!r} asks whether {condition.column!r} is null, which it may not be; add it to may_be_null"
+        yield f"rule {rule.name!r} asks whether {condition.column!r} is null, but it cannot be; add it to may_be_null"
     words = rubric.value_maps.get(condition.column, {})
     allowed = rubric.words.get(condition.column)
     for word in condition.one_of or ():
         if allowed is not None and word not in {*allowed, *words}:
-            yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which words.{condition.column} does not hold; add it"
+            yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which is not in words.{condition.column}; add it"
         if word in words:
-            yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which is mapped to {words[word]!r}; name that"
+            yield f"rule {rule.name!r} asks for {condition.column} {word!r}, which is mapped to {words[word]!r}; use that"
 
 
 def _are_apart(first: Rule, second: Rule) -> bool:
@@ -99,7 +99,7 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
     for column in rubric.columns:
         close = difflib.get_close_matches(column, SAMPLE_TEXTS, n=1, cutoff=_LOOKS_LIKE)
         if column not in SAMPLE_TEXTS and close:
-            yield f"{column!r} looks like {close[0]!r} misspelt; spell it so, or call a column of your own something else"
+            yield f"{column!r} looks like a misspelling of {close[0]!r}; correct it, or give your own column a more distinct name"
     yield from _closed_lists(rubric)
     yield from _pair_problems(rubric)
     if not rubric.messages:
@@ -113,7 +113,7 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
         if name and name not in rubric.needs and not (key == "unit" and name in rubric.roles):
             yield f"{key} names {name!r}, which is not in needs; add it there"
     if rubric.dispatch in rubric.may_be_null:
-        yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; take it out of may_be_null"
+        yield f"dispatch column {rubric.dispatch!r} may be null, and then there is no prompt; remove it from may_be_null"
 
 
 def _pair_problems(rubric: Rubric) -> Iterator[str]:
@@ -121,12 +121,12 @@ def _pair_problems(rubric: Rubric) -> Iterator[str]:
     shown = [role for role in (FIRST, SECOND) if role in rubric.roles]
     if not rubric.is_of_pairs:
         if len(shown) == 2:
-            yield f"pictures are {FIRST!r} and {SECOND!r}, and pairs is not true; write pairs = true, or name them otherwise"
+            yield f"pictures are {FIRST!r} and {SECOND!r}, but pairs is not true; write pairs = true, or rename them"
         return
     if len(shown) < 2 or IMAGE in rubric.roles:
-        yield f"pairs = true shows two samples: write pictures = [{FIRST!r}, {SECOND!r}] and in needs no 'image'"
+        yield f"pairs = true shows two samples: write pictures = [{FIRST!r}, {SECOND!r}] and no 'image' in needs"
     if rubric.items or rubric.rules:
-        yield "pairs = true goes neither with [items] nor with rules; ask about pairs in a rubric of its own"
+        yield "pairs = true cannot be combined with [items] or rules; use a separate rubric for pairs"
     for dimension in rubric.dimensions:
         numbers = {number for _, number in dimension.answers}
         if not {0, 1} <= numbers <= {0, 0.5, 1}:
@@ -135,7 +135,7 @@ def _pair_problems(rubric: Rubric) -> Iterator[str]:
                 "better, 0 where the second is, 0.5 where neither is"
             )
         if dimension.figure or dimension.probability or dimension.not_applicable:
-            yield f"dimension {dimension.key!r} of pairs is an answer alone; remove figures, probability, not_applicable"
+            yield f"dimension {dimension.key!r} of pairs must be an answer only; remove figures, probability, not_applicable"
 
 
 def _closed_lists(rubric: Rubric) -> Iterator[str]:
@@ -143,10 +143,10 @@ def _closed_lists(rubric: Rubric) -> Iterator[str]:
     for column, words in rubric.words.items():
         for word in rubric.value_maps.get(column, {}).values():
             if word not in words:
-                yield f"value_maps.{column} maps to {word!r}, which words.{column} does not hold; add it there"
+                yield f"value_maps.{column} maps to {word!r}, which is not in words.{column}; add it there"
     for category in rubric.variants if rubric.dispatch in rubric.words else ():
         if category not in rubric.words[str(rubric.dispatch)]:
-            yield f"there is a variant for {rubric.dispatch} {category!r}, which words.{rubric.dispatch} does not hold; add it"
+            yield f"there is a variant for {rubric.dispatch} {category!r}, which is not in words.{rubric.dispatch}; add it"
 
 
 def _golden_requests(rubric: Rubric) -> Iterator[str]:
@@ -163,8 +163,8 @@ def _golden_requests(rubric: Rubric) -> Iterator[str]:
             continue
         if not is_same:
             yield (
-                f"golden/requests/{name} is not what is rendered now; if that is meant, raise the version and rewrite it: "
-                f"salon rubrics lint {rubric.folder} --rewrite"
+                f"golden/requests/{name} differs from what is rendered now; if that is intended, raise the version and rewrite "
+                f"it: salon rubrics lint {rubric.folder} --rewrite"
             )
 
 
@@ -191,8 +191,8 @@ def dimension_problems(rubric: Rubric) -> Iterator[str]:
     yield from dict.fromkeys(_scales(rubric))
     if rubric.items and rubric.items.is_together and rubric.reply_format not in _OF_SEVERAL:
         yield (
-            f"reply = {rubric.reply_format.value!r} is one answer, and items asked together have one each; write reply = 'lines' "
-            "or 'list' (also for an object by the items' ids), or asked = 'each'"
+            f"reply = {rubric.reply_format.value!r} is a single answer, but items asked together have one each; write reply = "
+            "'lines' or 'list' (also for an object by the items' ids), or asked = 'each'"
         )
 
 
@@ -204,8 +204,8 @@ def _labels(rubric: Rubric) -> Iterator[str]:
         for dimension in variant.dimensions:
             for label in dimension.labels:
                 if variant.prompt is not None and label not in variant.prompt:
-                    where = f"{variant.prompt_file} does not hold the label {label!r} of {dimension.key!r}"
-                    yield f"{where}; spell it as the prompt does"
+                    where = f"{variant.prompt_file} does not contain the label {label!r} of {dimension.key!r}"
+                    yield f"{where}; spell the label as in the prompt"
 
 
 def _alike(rubric: Rubric) -> Iterator[str]:
@@ -217,8 +217,8 @@ def _alike(rubric: Rubric) -> Iterator[str]:
             if label and len(named) > 1 and any(dimension.at is None for dimension in named):
                 keys = " and ".join(repr(dimension.key) for dimension in named)
                 yield (
-                    f"{keys} have labels that read alike ({label!r}), keys among them: case, blanks, hyphens and _ aside; "
-                    "call one otherwise, in the prompt too"
+                    f"{keys} have the same label or key ({label!r}) when case, blanks, hyphens and _ are ignored; rename one, "
+                    "also in the prompt"
                 )
 
 
@@ -229,12 +229,12 @@ def _scales(rubric: Rubric) -> Iterator[str]:
             if dimension.step == 1 and not float(dimension.minimum).is_integer():
                 yield (
                     f"dimension {dimension.key!r} has whole numbers (step = 1) and a scale that begins at {dimension.minimum:g}; "
-                    "begin it at a whole number, or take step away"
+                    "begin it at a whole number, or remove step"
                 )
             elif dimension.step == 1 and not float(dimension.maximum).is_integer() and not dimension.figure:
                 yield (
                     f"dimension {dimension.key!r} has whole numbers (step = 1) and a scale that ends at {dimension.maximum:g}, "
-                    "which is none; end it at a whole number, or take step away"
+                    "not a whole number; end it at a whole number, or remove step"
                 )
 
 
@@ -245,6 +245,6 @@ def _answer_problems(rubric: Rubric, variant: Variant) -> Iterator[str]:
         variant.dimensions[0].answers or is_by_item or rubric.reply_format is ReplyFormat.LIST
     ):
         form, where = rubric.reply_format.value, name_of(rubric, variant)
-        yield f"reply = {form!r} is one answer, and {where} has other dimensions; give one, with answers"
+        yield f"reply = {form!r} is a single answer, but {where} has other dimensions; give one, with answers"
     if rubric.reply_format in _OF_SEVERAL and not (rubric.items and rubric.items.is_together):
         yield f"reply = {rubric.reply_format.value!r} answers several items; add [items] with asked = 'together'"

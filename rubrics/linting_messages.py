@@ -9,7 +9,7 @@ from rubrics.rendering import PLACEHOLDER, fillers
 from schemas.records import IMAGE, SAMPLE_TEXTS
 
 _ITEM_FIELDS = ("id", "question", "kind", "weight", "depends_on", "expected", "choices", "text")
-_UNSEEN = {"\ufeff": "a byte order mark", "\0": "a NUL character", "\r\n": "a line end of Windows (CRLF)"}
+_UNSEEN = {"\ufeff": "a byte order mark", "\0": "a NUL character", "\r\n": "a Windows line ending (CRLF)"}
 
 
 def message_problems(rubric: Rubric) -> Iterator[str]:
@@ -28,10 +28,10 @@ def remarks(rubric: Rubric) -> Iterator[str]:
             n = (variant.prompt or "").count(sign)
             if n:
                 times = f" {n} times" if n > 1 else ""
-                yield f"{variant.prompt_file} has {what}{times}, sent as it is; remove it unless it is meant"
+                yield f"{variant.prompt_file} has {what}{times}, which is sent as it is; remove it unless it is intended"
         for dimension in variant.dimensions:
             if dimension.probability and dimension.answers and not dimension.probability.min_mass:
-                yield f"probability of {dimension.key!r} has no min_mass: any mass on the answers counts; state it, such as 0.5"
+                yield f"probability of {dimension.key!r} has no min_mass: any mass on the answers counts; set one, such as 0.5"
 
 
 def _item_fields(rubric: Rubric) -> Iterator[str]:
@@ -41,7 +41,7 @@ def _item_fields(rubric: Rubric) -> Iterator[str]:
         for field in dict.fromkeys(PLACEHOLDER.findall(text.each)):
             close = difflib.get_close_matches(field, sorted(known), n=1, cutoff=0.8)
             if field not in known and close:
-                yield f"items.texts.{name} takes {{{field}}} from each item, which looks like {close[0]!r} misspelt"
+                yield f"items.texts.{name} takes {{{field}}} from each item, which looks like a misspelling of {close[0]!r}"
 
 
 def _prompts(rubric: Rubric) -> Iterator[str]:
@@ -64,10 +64,10 @@ def _placeholders(rubric: Rubric) -> Iterator[str]:
                     continue
                 if kind == "template" and (name not in {*rubric.needs, *_item_texts(rubric)} or name == "image"):
                     filled_by = ", ".join(rubric.needs) or "nothing"
-                    where = f"{variant.prompt_file} has the placeholder {{{name}}}, which no needed text fills"
-                    yield f"{where}; needs: {filled_by}. If it is meant as text, write blanks in its braces: {{ {name} }}"
+                    where = f"{variant.prompt_file} has the placeholder {{{name}}}, but no text of that name is in needs"
+                    yield f"{where}; needs: {filled_by}. If it is literal text, put blanks inside its braces: {{ {name} }}"
                 if kind == "prompt" and name in {*SAMPLE_TEXTS, *rubric.needs}:
-                    yield f"{variant.prompt_file} has {{{name}}} and is sent as it is; make its part kind 'template'"
+                    yield f"{variant.prompt_file} has {{{name}}} but is sent as it is; make its part kind 'template'"
 
 
 def _slots(rubric: Rubric) -> Iterator[str]:
@@ -77,9 +77,9 @@ def _slots(rubric: Rubric) -> Iterator[str]:
         if column not in {*rubric.needs, *_item_texts(rubric)}:
             yield f"the slot {slot!r} names {column!r}, which is not in needs; add it there"
         if not any(slot in text for text in texts):
-            yield f"the slot {slot!r} stands in no prompt; spell it as the prompt does"
+            yield f"the slot {slot!r} is in no prompt; spell it as in the prompt"
     if rubric.slots and not any(part.kind == "template" for message in rubric.messages for part in message.parts):
-        yield "slots are filled in a template, and no message has a part of kind 'template'; add one"
+        yield "slots are filled in a template, but no message has a part of kind 'template'; add one"
 
 
 def _reach(rubric: Rubric) -> Iterator[str]:
@@ -89,9 +89,9 @@ def _reach(rubric: Rubric) -> Iterator[str]:
         for column in rubric.needs:
             is_of_items = rubric.items is not None and column == rubric.items.column and not sent.isdisjoint(_item_texts(rubric))
             if column not in sent and column not in {rubric.dispatch, rubric.report_by} and not is_of_items:
-                yield f"{column!r} is needed and does not reach the judge in {name_of(rubric, variant)}; add a part for it"
+                yield f"{column!r} is needed but is not sent to the judge in {name_of(rubric, variant)}; add a part for it"
         for column in sorted(sent - {*rubric.needs, *_item_texts(rubric)}):
-            yield f"{column!r} is sent and is not in needs; add it there"
+            yield f"{column!r} is sent but is not in needs; add it there"
 
 
 def _images(rubric: Rubric) -> Iterator[str]:
@@ -101,14 +101,14 @@ def _images(rubric: Rubric) -> Iterator[str]:
         what = "the picture" if role == IMAGE else f"the picture {role!r}"
         yield f"{what} is sent {named.count(role)} times; keep one part of kind 'image'"
     for sender in dict.fromkeys(sender for sender, _ in shown if sender != "user"):
-        yield f"the picture stands in a message of role {sender!r}; providers take pictures from the user alone"
+        yield f"the picture is in a message of role {sender!r}; providers accept pictures only from the user"
     for role in sorted(set(named) - set(rubric.roles)):
-        yield f"the picture {role!r} is sent and is not among pictures; add it there"
+        yield f"the picture {role!r} is sent but is not in pictures; add it there"
     for role in rubric.roles:
         if role not in named and role != IMAGE:
-            yield f"the picture {role!r} is needed and does not reach the judge; add a part of kind 'image' with this value"
+            yield f"the picture {role!r} is needed but is not sent to the judge; add a part of kind 'image' with this value"
     if not any(message.role == "user" for message in rubric.messages):
-        yield "no message has the role 'user'; a judge is asked by one"
+        yield "no message has the role 'user'; a judge needs one"
 
 
 def _nulls(rubric: Rubric) -> Iterator[str]:
@@ -117,9 +117,9 @@ def _nulls(rubric: Rubric) -> Iterator[str]:
             role = (part.value or IMAGE) if part.kind == "image" else IMAGE
             column = part.value if part.kind == "column" else role if part.kind in {"image", "image_word"} else None
             if column in rubric.may_be_null and part.null_as is None:
-                yield f"{column!r} may be null and a part of kind {part.kind!r} does not say what stands for it; add null_as"
+                yield f"{column!r} may be null, but a part of kind {part.kind!r} does not say what is sent then; add null_as"
             if column and column not in rubric.may_be_null and part.null_as is not None:
-                yield f"{column!r} has null_as and is not in may_be_null; add it there, or remove null_as"
+                yield f"{column!r} has null_as but is not in may_be_null; add it there, or remove null_as"
         if any(part.kind == "template" for part in message.parts):
             for variant in rubric.variants.values():
                 for column in sorted(rubric.may_be_null & set(PLACEHOLDER.findall(variant.prompt or ""))):

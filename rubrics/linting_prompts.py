@@ -50,7 +50,7 @@ def figure_remarks(rubric: Rubric) -> Iterator[str]:
     for one in {one.key: one for variant in rubric.variants.values() for one in variant.derived}.values():
         named = one.figure.of if one.figure else ()
         for key in dict.fromkeys(key for key in named if named.count(key) > 1):
-            yield f"figure {one.key!r} names {key!r} {named.count(key)} times, and so weighs it; name it once unless it is meant"
+            yield f"figure {one.key!r} names {key!r} {named.count(key)} times, which adds weight; name it once unless intended"
 
 
 def _words(rubric: Rubric, variant: Variant, told: str) -> Iterator[str]:
@@ -61,14 +61,14 @@ def _words(rubric: Rubric, variant: Variant, told: str) -> Iterator[str]:
         if unsaid:
             listed = ", ".join(map(repr, unsaid))
             where = " (nor may an item's choices)" if rubric.items else ""
-            yield f"does not hold the answers {listed} of {dimension.key!r}{where}; a judge that is not told them says others"
+            yield f"does not name the answers {listed} of {dimension.key!r}{where}; a judge that is not told them gives others"
     of_word: dict[tuple[str, ...], list[str]] = {}
     for dimension in variant.dimensions:
         aside = dimension.not_applicable
         if aside and _EVIDENT_ASIDE.isdisjoint(map(str.casefold, aside)) and not any(_is_told(word, told) for word in aside):
             of_word.setdefault(aside, []).append(repr(dimension.key))
     for aside, keys in of_word.items():
-        yield f"holds no word of not_applicable of {', '.join(keys)} ({', '.join(map(repr, aside))}); another word is no score"
+        yield f"names no word of not_applicable of {', '.join(keys)} ({', '.join(map(repr, aside))}); another word is not a score"
 
 
 def _is_told(word: str, told: str) -> bool:
@@ -90,7 +90,7 @@ def _scales(variant: Variant, told: str) -> Iterator[str]:
             others.setdefault(f"{dimension.minimum:g} to {dimension.maximum:g}", []).append(repr(dimension.key))
     for scale, keys in others.items():
         has = "have" if len(keys) > 1 else "has"
-        yield f"states the scale {stated}, and {', '.join(keys)} {has} {scale}; a number of another scale is no score"
+        yield f"states the scale {stated}, but {', '.join(keys)} {has} {scale}; a number on another scale is not a score"
 
 
 def _form(rubric: Rubric, variant: Variant, told: str) -> Iterator[str]:
@@ -99,15 +99,15 @@ def _form(rubric: Rubric, variant: Variant, told: str) -> Iterator[str]:
     shows_object = "{" in _SLOT.sub("", told)
     labels = {label for dimension in variant.dimensions for label in (dimension.key, *dimension.labels)}
     if form in _NO_OBJECT and shows_object and not labels.isdisjoint(pairs):
-        yield f"shows a JSON object, and reply = {form.value!r} reads none; write reply = 'json', or show that form"
+        yield f"shows a JSON object, but reply = {form.value!r} does not read one; write reply = 'json', or show that form"
     if form not in _ONE_OBJECT:
         return
     if not shows_object and "json" not in told.lower():
-        yield f"shows no JSON, and reply = {form.value!r} reads nothing else; show the object that the judge is to write"
+        yield f"shows no JSON, but reply = {form.value!r} reads nothing else; show the object that the judge should write"
     if all(dimension.at is None for dimension in variant.dimensions):
         shown = {pairs[label] for label in labels if label in pairs}
         for key in (key for key, value in pairs.items() if key not in labels and value in shown):
-            yield f"asks for {key!r} as for the dimensions, and none of them is called so; it is not read"
+            yield f"asks for {key!r} like the dimensions, but no dimension has this name; it is not read"
 
 
 def _digits(variant: Variant) -> Iterator[str]:
@@ -115,9 +115,9 @@ def _digits(variant: Variant) -> Iterator[str]:
     if all(dimension.answers for dimension in variant.dimensions):
         return
     if comma := _DECIMAL_COMMA.search(variant.prompt or ""):
-        yield f"writes {comma[0]!r}: a reply with a decimal comma is no score (malformed); write a point, and ask for one"
+        yield f"writes {comma[0]!r}: a reply with a decimal comma is not a score (malformed); write a point, and ask for one"
     if digit := _OTHER_DIGITS.search(variant.prompt or ""):
-        yield f"writes {digit[0]!r}: a reply with full-width digits is no score (wrong_type); write 0 to 9, and ask for them"
+        yield f"writes {digit[0]!r}: a reply with full-width digits is not a score (wrong_type); write 0 to 9, and ask for them"
 
 
 def _braces(rubric: Rubric, variant: Variant) -> Iterator[str]:

@@ -75,7 +75,7 @@ def find_rubrics(ids: Sequence[str], folders: Sequence[Path] = (SHIPPED,), advic
             raise RubricError(f"there is no rubric {name!r}{hint} Known: {known}. Searched: {searched}{advice and f'; {advice}'}")
         if len(at) > 1:
             both = " and ".join(str(folder) for folder in at)
-            raise RubricError(f"the rubric {name!r} stands in {both}; rename one, so that it is clear which is meant")
+            raise RubricError(f"the rubric {name!r} exists in {both}; rename one of them")
         found[name] = load_rubric(at[0])
     return found
 
@@ -125,9 +125,9 @@ def _read(folder: Path, name: str, max_bytes: int) -> bytes:
     root = folder.resolve()
     path = (folder / name).resolve()
     if not path.is_relative_to(root):
-        raise refusal(folder, f"{name} is a link that leaves the rubric folder; put the file itself there")
+        raise refusal(folder, f"{name} is a link out of the rubric folder; put the file itself there")
     if not path.is_file():
-        raise refusal(folder, f"{name} is not there, or is no regular file; put it into the folder")
+        raise refusal(folder, f"{name} does not exist, or is not a regular file; put it into the folder")
     try:
         with path.open("rb") as stream:
             content = stream.read(max_bytes + 1)
@@ -167,7 +167,7 @@ def check_request(folder: Path, request: Rubric) -> None:
         "rules": request.rules, "pairs": request.is_of_pairs, "figures": any(v.derived for v in request.variants.values()),
     }  # fmt: skip
     for key in (key for key, value in said.items() if value):
-        raise refusal(folder, f"the request {request.id!r} has {key}; a request is messages and dimensions alone, remove it")
+        raise refusal(folder, f"the request {request.id!r} has {key}; a request has only messages and dimensions, remove it")
     if not request.messages:
         raise refusal(folder, f"the request {request.id!r} has no messages; add [[messages]]")
 
@@ -178,9 +178,9 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
     keys = [one.key for one in dimensions]
     for key in keys:
         if keys.count(key) > 1:
-            raise refusal(folder, f"two requests have the dimension {key!r}; call one of them otherwise")
+            raise refusal(folder, f"two requests have the dimension {key!r}; rename one of them")
     if not declared.figures:
-        raise refusal(folder, "with requests a table has figures; add [[figures]] with a key, a form and of = [dimensions]")
+        raise refusal(folder, "with requests, tables need figures; add [[figures]] with a key, a form and of = [dimensions]")
     variants: dict[str | None, Variant] = {
         None: Variant(None, None, None, dimensions, derived_dimensions(folder, declared, dimensions), is_of_items=True)
     }

@@ -28,7 +28,7 @@ class MissingColumns(InputError):  # noqa: N818 - the name the stages use: the c
 
     def __init__(self, rubric_id: str, columns: tuple[str, ...]) -> None:
         super().__init__(
-            f"rubric {rubric_id} needs {', '.join(columns)}, and this sample has no value there; fill or map the column"
+            f"rubric {rubric_id} needs {', '.join(columns)}, but this sample has no value there; fill or map the column"
         )
         self.columns = columns
 
@@ -49,7 +49,7 @@ class UnknownValue(InputError):  # noqa: N818
         known = ", ".join(map(repr, rubric.words[column]))
         super().__init__(
             f"rubric {rubric.id} does not know the {column} {value[:100]!r}; it knows {known}: map the word under "
-            f"[value_maps.{column}] of a rubric of your own, or mend the source"
+            f"[value_maps.{column}] of a rubric of your own, or fix the source"
         )
         self.column = column
 

@@ -13,13 +13,13 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 def is_column(name: str) -> str:
     """The name, where a rubric may look at such a column; else raises ValueError."""
     if name in WHO_MADE_IT:
-        raise ValueError(f"{name!r} says who made a sample or which it is, and a judge is not told; name another column")
+        raise ValueError(f"{name!r} identifies a sample or its model, which a judge must not see; name another column")
     return name
 
 
 def _is_text(name: str) -> str:
     if name == "image":
-        raise ValueError("'image' is the picture, and a text is meant; name a column of text")
+        raise ValueError("'image' is the picture, but a text is needed here; name a text column")
     return is_column(name)
 
 
@@ -50,9 +50,9 @@ class PartSection(Section):
         if not takes_value and self.value is not None:
             raise ValueError(f"a part of kind {self.kind!r} takes no value; remove it")
         if self.null_as is not None and self.kind not in {"column", "image", "image_word"}:
-            raise ValueError(f"a part of kind {self.kind!r} is never null; remove null_as")
+            raise ValueError(f"a part of kind {self.kind!r} cannot be null; remove null_as")
         if self.detail is not None and self.kind not in {"image", "example"}:
-            raise ValueError(f"a part of kind {self.kind!r} is no picture; remove detail")
+            raise ValueError(f"a part of kind {self.kind!r} is not a picture; remove detail")
         return self
 
 
@@ -83,7 +83,7 @@ class WhenSection(Section):
     def _is_one_condition(self) -> Self:
         said = sum(value is not None for value in (self.is_null, self.one_of, self.words_outside))
         if said != 1 or (self.column is None) != (self.words_outside is not None):
-            raise ValueError("a condition is {column, is_null}, {column, one_of} or {words_outside}, one of the three")
+            raise ValueError("a condition is exactly one of {column, is_null}, {column, one_of} and {words_outside}")
         if self.column == "image" and self.one_of is not None:
             raise ValueError("a picture has no words to compare; use is_null")
         return self
@@ -101,9 +101,9 @@ class ThenSection(Section):
     def _is_a_bound(self) -> Self:
         is_range = self.at_most is not None or self.at_least is not None
         if (self.equals is not None) == is_range:
-            raise ValueError("say equals, or at_most and/or at_least")
+            raise ValueError("write equals, or at_most and/or at_least")
         if self.at_most is not None and self.at_least is not None and self.at_least > self.at_most:
-            raise ValueError(f"at_least {self.at_least:g} is above at_most {self.at_most:g}: no score could keep it")
+            raise ValueError(f"at_least {self.at_least:g} is above at_most {self.at_most:g}: no score could satisfy it")
         return self
 
 

@@ -88,13 +88,13 @@ def test_lists(reply: str, said: object) -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ("\ud800", "no JSON"),
-        ({"question": "?", "id": "\udfff"}, "no JSON"),
-        ({"question": "?", "id": ""}, "no id"),
-        ({"question": "?", "id": []}, "no id"),
-        ({"question": "?", "id": "a" * 201}, "no id"),
-        ({"question": " ", "kind": "thing"}, "no text where question"),
-        ({"text": "Is it red?"}, "no text where question"),
+        ("\ud800", "not JSON"),
+        ({"question": "?", "id": "\udfff"}, "not JSON"),
+        ({"question": "?", "id": ""}, "no usable id"),
+        ({"question": "?", "id": []}, "no usable id"),
+        ({"question": "?", "id": "a" * 201}, "no usable id"),
+        ({"question": " ", "kind": "thing"}, "no text for question"),
+        ({"text": "Is it red?"}, "no text for question"),
         ({"question": "?", "expected": "yeah"}, "expects 'yeah'"),
         ({"question": "?", "expected": ""}, "empty answer"),
         ({"question": "?", "expected": "red", "choices": ["red", " "]}, "empty answer"),
@@ -108,7 +108,7 @@ def test_a_list_that_cannot_be_asked_or_would_give_one_score_whatever_is_said(it
 
 def test_an_expected_answer_needs_others_beside_it(tmp_path: Path) -> None:
     rubric = rubric_of(tmp_path, "scale = { min = 0, max = 9 }")
-    with pytest.raises(BadItems, match="says no others"):
+    with pytest.raises(BadItems, match="names no others"):
         items_of(rubric, {"items": '[{"question": "?", "expected": "3"}]'})
     (item,) = items_of(rubric, {"items": '[{"question": "?", "expected": " RED", "choices": ["red", "blue"]}]'})
     assert item.expected == (" RED",)

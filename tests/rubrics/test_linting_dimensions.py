@@ -65,7 +65,9 @@ def listed(tmp_path: Path) -> Callable[..., Path]:
 @pytest.mark.parametrize("reply", ["answer", "json", "label", "bracket"])
 def test_one_answer_is_not_asked_for_of_items_together(listed: Callable[..., Path], reply: str) -> None:
     problems = lint(load_rubric(listed(reply=reply, asked="together")))
-    assert any(f"reply = {reply!r} is one answer, and items asked together have one each" in one for one in problems), problems
+    assert any(f"reply = {reply!r} is a single answer, but items asked together have one each" in one for one in problems), (
+        problems
+    )
 
 
 @pytest.mark.parametrize(("reply", "asked"), [("answer", "each"), ("lines", "together"), ("list", "together")])
@@ -88,7 +90,10 @@ ALIKE = {
 @pytest.mark.parametrize("case", ALIKE)
 def test_labels_that_a_reader_does_not_tell_apart_are_found(write_rubric: Write, case: str) -> None:
     folder = write_rubric((TRUTH, ALIKE[case]), prompt="Judge beauty and truth (Beauty, beau-ty) of this: ")
-    assert any("have labels that read alike ('beauty'), keys among them" in one for one in lint(load_rubric(folder)))
+    assert any(
+        "have the same label or key ('beauty') when case, blanks, hyphens and _ are ignored" in one
+        for one in lint(load_rubric(folder))
+    )
 
 
 def test_pointers_may_take_several_numbers_of_one_list(write_rubric: Write) -> None:
@@ -115,9 +120,9 @@ def test_whole_numbers_begin_at_a_whole_number(write_rubric: Write, scale: str, 
     [
         (
             'form = "share"\nat_least = 7',
-            r"at_least = 7 parts no scores of 'answer', whose scale is 0 to 1; write a number above 0",
+            r"at_least = 7 separates no scores of 'answer', whose scale is 0 to 1; write a number above 0",
         ),
-        ('form = "all"\nat_least = 0', r"at_least = 0 parts no scores of 'answer'"),
+        ('form = "all"\nat_least = 0', r"at_least = 0 separates no scores of 'answer'"),
         ('form = "share"\nat_least = 1', None),
         ('form = "share"\nat_least = 0.5', None),
     ],
@@ -132,9 +137,9 @@ def test_from_where_a_score_counts_lies_on_its_scale(listed: Callable[..., Path]
 
 
 UNSEEN = {
-    "byte order mark": ("\ufeff", "prompt.txt has a byte order mark, sent as it is; remove it unless it is meant"),
-    "NUL": ("\0\0", "prompt.txt has a NUL character 2 times, sent as it is; remove it unless it is meant"),
-    "CRLF": ("\r\n", "prompt.txt has a line end of Windows (CRLF), sent as it is; remove it unless it is meant"),
+    "byte order mark": ("\ufeff", "prompt.txt has a byte order mark, which is sent as it is; remove it unless it is intended"),
+    "NUL": ("\0\0", "prompt.txt has a NUL character 2 times, which is sent as it is; remove it unless it is intended"),
+    "CRLF": ("\r\n", "prompt.txt has a Windows line ending (CRLF), which is sent as it is; remove it unless it is intended"),
     "nothing": (" ", None),
 }
 
@@ -152,7 +157,7 @@ def test_what_nobody_sees_in_a_prompt_is_a_remark(write_rubric: Write, case: str
 @pytest.mark.parametrize(("declared", "n"), [("{}", 1), ("{ min_mass = 0.5 }", 0)])
 def test_a_probability_of_any_mass_is_a_remark(listed: Callable[..., Path], declared: str, n: int) -> None:
     said = list(remarks(load_rubric(listed(scale=f"{YES_NO}\nprobability = {declared}"))))
-    assert said == ["probability of 'answer' has no min_mass: any mass on the answers counts; state it, such as 0.5"] * n
+    assert said == ["probability of 'answer' has no min_mass: any mass on the answers counts; set one, such as 0.5"] * n
 
 
 @pytest.mark.parametrize(("field", "n"), [("questoin", 1), ("question", 0), ("prompt_of_it", 0), ("ask", 0)])
@@ -163,14 +168,14 @@ def test_a_field_of_items_that_looks_misspelt_is_a_remark(listed: Callable[..., 
     (folder / "rubric.toml").write_text(declared)
     rubric = load_rubric(folder)
     assert lint(rubric) == []
-    said = f"items.texts.question takes {{{field}}} from each item, which looks like 'question' misspelt"
+    said = f"items.texts.question takes {{{field}}} from each item, which looks like a misspelling of 'question'"
     assert list(remarks(rubric)) == [said] * n
 
 
 def test_a_brace_that_is_text_can_be_written(write_rubric: Write) -> None:
     template = ('    { kind = "prompt" },\n', '    { kind = "template" },\n')
     (problem,) = lint(load_rubric(write_rubric(template, prompt="Judge beauty and truth {x} of this: ")))
-    assert problem.endswith("If it is meant as text, write blanks in its braces: { x }")
+    assert problem.endswith("If it is literal text, put blanks inside its braces: { x }")
     text = 'Judge beauty and truth { x } {"score": 1} {0} of this: '
     assert lint(load_rubric(write_rubric(template, prompt=text))) == []
 

@@ -46,12 +46,12 @@ def written(folder: Path, prompt: str, reply: str = "label", scale: str = FIVE, 
     ("prompt", "declared", "said"),
     [
         pytest.param("Score: n, from 1 to 5", {}, None, id="as it should be"),
-        pytest.param("Score: n, from 0 to 10", {}, "states the scale 0 to 10, and 'score' has 1 to 5", id="a span"),
+        pytest.param("Score: n, from 0 to 10", {}, "states the scale 0 to 10, but 'score' has 1 to 5", id="a span"),
         pytest.param("Score: X/100", {}, "states the scale / 100", id="a top"),
         pytest.param("Score: 1-10", {}, "states the scale 1 to 10", id="a span with a dash"),
         pytest.param("Score: n. Keep to 2 or 3 sentences. Not 3/4 view", {}, None, id="numbers that are no scale"),
         pytest.param("good or bad", {"reply": "answer", "scale": WORDS}, None, id="answers told"),
-        pytest.param("great or bad", {"reply": "answer", "scale": WORDS}, "does not hold the answers 'good'", id="one not told"),
+        pytest.param("great or bad", {"reply": "answer", "scale": WORDS}, "does not name the answers 'good'", id="one not told"),
         pytest.param(
             "a fine one? B", {"reply": "answer", "scale": "answers = { A = 1, B = 0 }"}, "the answers 'A'", id="an article"
         ),
@@ -60,7 +60,7 @@ def written(folder: Path, prompt: str, reply: str = "label", scale: str = FIVE, 
             "Score: n", {"scale": FIVE + '\nnot_applicable = ["skip"]'}, "no word of not_applicable of 'score'", id="aside"
         ),
         pytest.param("Score: n", {"scale": FIVE + '\nnot_applicable = ["N/A"]'}, None, id="N/A is evident"),
-        pytest.param('{"Score": 3}', {}, "shows a JSON object, and reply = 'label' reads none", id="JSON, not read"),
+        pytest.param('{"Score": 3}', {}, "shows a JSON object, but reply = 'label' does not read one", id="JSON, not read"),
         pytest.param("Score: n", {"reply": "json"}, "shows no JSON", id="JSON, not shown"),
         pytest.param('{"Score": 3, "why": "a text"}', {"reply": "json"}, None, id="a key that is no dimension's"),
         pytest.param('{"Score": 1-5, "Style": 1-5}', {"reply": "json"}, "asks for 'Style'", id="a criterion that none has"),

@@ -76,8 +76,8 @@ BAD = {
     "unknown key in a part": (('{ kind = "prompt" }', '{ kind = "prompt", strip = true }'), r"parts\[0\]\.strip is not a key"),
     "key of control codes": (("version =", '"\\u001b[2J" = 1\nversion ='), r"'\\x1b\[2J' is not a key here"),
     "key without end": (("version =", "x" * 9000 + " = 1\nversion ="), r"^.{1,300} is not a key here"),
-    "number for text": (('version = "1"', "version = 1"), r"version: 1 is no text; write it in quotes"),
-    "text for number": (("min = 0", 'min = "0"'), r'scale\.min: "0" is no number; write one, without quotes'),
+    "number for text": (('version = "1"', "version = 1"), r"version: 1 is not a text; write it in quotes"),
+    "text for number": (("min = 0", 'min = "0"'), r'scale\.min: "0" is not a number; write one, without quotes'),
     "true for number": (("min = 0", "min = true"), r"scale\.min: .*number"),
     "infinite scale": (("max = 10", "max = inf"), r"scale\.max: .*finite"),
     "empty scale": (("max = 10", "max = 0"), r"scale: .*min 0 is not below its max 0"),
@@ -87,7 +87,9 @@ BAD = {
     "id is not the folder": (('id = "plain"', 'id = "other"'), r"id 'other' is not the folder's name"),
     "id with a slash": (('id = "plain"', 'id = "../plain"'), r"id: .*pattern"),
     "column that is no name": (('needs = ["prompt"', 'needs = ["The prompt"'), r"needs\[0\]: .*not 'The prompt'"),
-    "column that tells the model": (('needs = ["prompt"', 'needs = ["model"'), r"needs\[0\]: 'model' says who made a sample"),
+    "column that tells the model": (
+        ('needs = ["prompt"', 'needs = ["model"'), r"needs\[0\]: 'model' identifies a sample or its model"
+    ),
     "the picture as a text": (("[[rules]]", '[words]\nimage = ["a"]\n[[rules]]'), r"words.image.*: 'image' is the picture"),
     "a word twice": (("[[rules]]", '[words]\ntext = ["a", "a"]\n[[rules]]'), r"words\.text has 'a' twice"),
     "no word": (("[[rules]]", "[words]\ntext = []\n[[rules]]"), r"words\.text: .*at least 1 item"),
@@ -106,10 +108,10 @@ BAD = {
     "bad place of a number": (('labels = ["truth"]', 'at = "score[x]"'), r"'truth', at: 'score\[x\]' is not a column or a path"),
     "variants without dispatch": (("[[rules]]", '[[variants]]\ncategory = "a"\ndimensions = [{ key = "a" }]\n[[rules]]'), "go"),
     "dispatch without variants": (("scale =", 'dispatch = "category"\nscale ='), r"variants and dispatch go together"),
-    "a condition of two kinds": (("is_null = true", 'is_null = true, one_of = ["a"]'), r"one of the three"),
-    "a condition without column": (('column = "text", is_null', "is_null"), r"one of the three"),
-    "equals and at_most": (("equals = 0", "equals = 0, at_most = 1"), r"say equals, or at_most"),
-    "no bound": ((", equals = 0", ""), r"say equals, or at_most"),
+    "a condition of two kinds": (("is_null = true", 'is_null = true, one_of = ["a"]'), r"a condition is exactly one of"),
+    "a condition without column": (('column = "text", is_null', "is_null"), r"a condition is exactly one of"),
+    "equals and at_most": (("equals = 0", "equals = 0, at_most = 1"), r"write equals, or at_most"),
+    "no bound": ((", equals = 0", ""), r"write equals, or at_most"),
     "bounds that cross": (("equals = 0", "at_most = 1, at_least = 2"), r"at_least 2 is above at_most 1"),
     "a picture of some words": (
         ('column = "text", is_null = true', 'column = "image", one_of = ["a"]'), "a picture has no words",
@@ -118,9 +120,9 @@ BAD = {
         ('column = "text", is_null = true', 'words_outside = { of = "text", reference = "prompt", percent = -1 }'),
         r"when\[0\]\.words_outside\.percent: .*greater than or equal to 0, not '-1'",
     ),
-    "null for fixed text": (('{ kind = "prompt" }', '{ kind = "prompt", null_as = "" }'), r"kind 'prompt' is never null"),
+    "null for fixed text": (('{ kind = "prompt" }', '{ kind = "prompt", null_as = "" }'), r"kind 'prompt' cannot be null"),
     "two rules of a name": (("[[rules]]", f"{ANOTHER_RULE}[[rules]]"), r"rules has 'no_text' twice"),
-    "chained words": (("scale =", 'value_maps.category = { a = "b", b = "c" }\nscale ='), r"maps to 'b' and from it"),
+    "chained words": (("scale =", 'value_maps.category = { a = "b", b = "c" }\nscale ='), r"maps to 'b' and also from it"),
     "not TOML": (("[[rules]]", "[[rules"), r"not valid TOML"),
     "deep nesting": (("scale =", "x = " + "[" * 5000 + "\nscale ="), r"not valid TOML"),
     "huge integer": (("min = 0", "min = 1" + "0" * 5000), r"not valid TOML|scale\.min"),
@@ -167,7 +169,7 @@ def test_a_link_out_of_the_folder_is_not_followed(write_rubric: Write, tmp_path:
     folder = write_rubric()
     (folder / "prompt.txt").unlink()
     (folder / "prompt.txt").symlink_to(tmp_path / "secret.txt")
-    with pytest.raises(RubricError, match=r"prompt\.txt is a link that leaves the rubric folder"):
+    with pytest.raises(RubricError, match=r"prompt\.txt is a link out of the rubric folder"):
         load_rubric(folder)
 
 
@@ -176,7 +178,7 @@ def test_a_linked_folder_of_prompts_is_not_followed(write_rubric: Write, tmp_pat
     (tmp_path / "outside" / "secret.txt").write_text("secret")
     folder = write_rubric(("prompt.txt", "texts/secret.txt"))
     (folder / "texts").symlink_to(tmp_path / "outside")
-    with pytest.raises(RubricError, match="leaves the rubric folder"):
+    with pytest.raises(RubricError, match="is a link out of the rubric folder"):
         load_rubric(folder)
 
 
@@ -184,7 +186,7 @@ def test_a_pipe_is_refused_instead_of_waited_for(write_rubric: Write) -> None:
     folder = write_rubric()
     (folder / "prompt.txt").unlink()
     os.mkfifo(folder / "prompt.txt")
-    with pytest.raises(RubricError, match="no regular file"):
+    with pytest.raises(RubricError, match="not a regular file"):
         load_rubric(folder)
 
 
@@ -205,7 +207,7 @@ def test_files_are_bounded_and_utf8(write_rubric: Write, name: str, content: byt
 
 
 def test_a_missing_prompt_file_is_named(write_rubric: Write) -> None:
-    with pytest.raises(RubricError, match=r"absent\.txt is not there"):
+    with pytest.raises(RubricError, match=r"absent\.txt does not exist"):
         load_rubric(write_rubric(("prompt.txt", "absent.txt")))
 
 
@@ -237,8 +239,8 @@ OTHER_SCALE = '[[variants]]\ncategory = "b"\ndimensions = [{ key = "x", scale = 
     ("extra", "variants", "message"),
     [
         ("", VARIANT + VARIANT, "variants has 'a' twice"),
-        ('prompt = "p.txt"\n', VARIANT, "prompt stands in each of the variants, not at the top"),
-        ('dimensions = [{ key = "y" }]\n', VARIANT, "dimensions stand either at the top or in variants"),
+        ('prompt = "p.txt"\n', VARIANT, "prompt belongs in each of the variants, not at the top"),
+        ('dimensions = [{ key = "y" }]\n', VARIANT, "dimensions belong either at the top or in variants"),
         ("", VARIANT + OTHER_SCALE, "'x' has different scales"),
     ],
 )  # fmt: skip

@@ -37,45 +37,45 @@ FAULTS = {
     "placeholder nobody fills": (
         [TEMPLATE],
         WORDS + "{promt}",
-        r"placeholder {promt}, which no needed text fills; needs: prompt",
+        r"placeholder {promt}, but no text of that name is in needs; needs: prompt",
     ),
-    "placeholder in capitals": ([TEMPLATE], WORDS + "{Prompt}", "placeholder {Prompt}, which no needed text"),
-    "placeholder of the picture": ([TEMPLATE], WORDS + "{image}", "placeholder {image}, which no needed text"),
+    "placeholder in capitals": ([TEMPLATE], WORDS + "{Prompt}", "placeholder {Prompt}, but no text of that name is in needs"),
+    "placeholder of the picture": ([TEMPLATE], WORDS + "{image}", "placeholder {image}, but no text of that name is in needs"),
     "placeholder that may be null": ([TEMPLATE], WORDS + "{text}", "{text}, which may be null; use a column part"),
-    "template sent as it is": ([], WORDS + "{prompt}", "has {prompt} and is sent as it is"),
+    "template sent as it is": ([], WORDS + "{prompt}", "has {prompt} but is sent as it is"),
     "prompt text does not reach the judge": (
         [('    { kind = "column", value = "prompt" },\n', "")],
         WORDS,
-        "'prompt' is needed and does not reach the judge",
+        "'prompt' is needed but is not sent to the judge",
     ),
     "picture does not reach the judge": (
         [(',\n    { kind = "image" }', "")],
         WORDS,
-        "'image' is needed and does not reach the judge in rubric 'plain'",
+        "'image' is needed but is not sent to the judge in rubric 'plain'",
     ),
     "sent without being needed": (
         [('["prompt", "text", "image"]', '["prompt", "text"]')],
         WORDS,
-        "'image' is sent and is not in needs",
+        "'image' is sent but is not in needs",
     ),
     "two pictures": ([('{ kind = "image" }', '{ kind = "image" }, { kind = "image" }')], WORDS, "the picture is sent 2 times"),
     "picture to the system": ([('role = "user"', 'role = "system"')], WORDS, "a message of role 'system'"),
     "nobody asks": ([('role = "user"', 'role = "assistant"')], WORDS, "no message has the role 'user'"),
-    "null without a word": ([(', null_as = "none"', "")], WORDS, "'text' may be null and a part of kind 'column' does not say"),
+    "null without a word": ([(', null_as = "none"', "")], WORDS, "'text' may be null, but a part of kind 'column' does not say"),
     "word for what is never null": (
         [('value = "prompt" }', 'value = "prompt", null_as = "" }')],
         WORDS,
-        "'prompt' has null_as and is not",
+        "'prompt' has null_as but is not",
     ),
     "label the prompt does not hold": (
         [('labels = ["truth"]', 'labels = ["Truth"]')],
         WORDS,
-        "does not hold the label 'Truth' of 'truth'",
+        "does not contain the label 'Truth' of 'truth'",
     ),
     "rule on no dimension": (
         [('dimensions = ["truth"]', 'dimensions = ["thruth"]')],
         WORDS,
-        "dimension 'thruth'; the dimensions are beauty, truth",
+        "dimension 'thruth'; available: beauty, truth",
     ),
     "rule on a column not needed": (
         [('column = "text"', 'column = "question"')],
@@ -85,15 +85,15 @@ FAULTS = {
     "rule that never holds": (
         [('column = "text"', 'column = "prompt"')],
         WORDS,
-        "asks whether 'prompt' is null, which it may not be",
+        "asks whether 'prompt' is null, but it cannot be",
     ),
-    "rule off the scale": ([("equals = 0", "at_most = 11")], WORDS, "bounds 'truth' at 11, off its scale of 0 to 10"),
+    "rule off the scale": ([("equals = 0", "at_most = 11")], WORDS, "bounds 'truth' at 11, outside its scale of 0 to 10"),
     "unit not needed": ([('unit = ["prompt"]', 'unit = ["question"]')], WORDS, "unit names 'question', which is not in needs"),
     "reported by what is not needed": ([("scale =", 'report_by = "reference"\nscale =')], WORDS, "report_by names 'reference'"),
     "rule on a word that is mapped away": (
         [("is_null = true", 'one_of = ["old"]'), ("scale =", 'value_maps.text = { old = "new" }\nscale =')],
         WORDS,
-        "asks for text 'old', which is mapped to 'new'; name that",
+        "asks for text 'old', which is mapped to 'new'; use that",
     ),
 }
 
@@ -146,10 +146,13 @@ def test_a_rule_about_a_column_that_is_not_needed_is_found() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"words": {"caption_type": ("brief", "detail", "poem")}}, "value_maps.caption_type maps to 'style', which words."),
+        (
+            {"words": {"caption_type": ("brief", "detail", "poem")}},
+            "value_maps.caption_type maps to 'style', which is not in words.",
+        ),
         (
             {"words": {"caption_type": ("brief", "style")}},
-            "rule 'length' asks for caption_type 'detail', which words.caption_type",
+            "rule 'length' asks for caption_type 'detail', which is not in words.caption_type",
         ),
     ],
 )
@@ -157,7 +160,7 @@ def test_words_that_a_closed_list_does_not_hold_are_found(changes: dict[str, obj
     problems = lint(replace(SHIPPED_RUBRICS["caption"], **changes))
     assert [problem for problem in problems if problem.startswith(sentence)] == problems[:1]
     composition = replace(SHIPPED_RUBRICS["composition"], words={"category": ("colors",)})
-    assert "there is a variant for category 'single_object', which words.category does not hold; add it" in lint(composition)
+    assert "there is a variant for category 'single_object', which is not in words.category; add it" in lint(composition)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def test_rules_that_leave_no_score_are_found(tmp_path: Path, first: Condition, s
     rules = (Rule("low", (first,), key, None, 1), Rule("high", (second,), key, 2, None))
     problems = lint(replace(SHIPPED_RUBRICS["interleaved"], rules=rules, folder=tmp_path))
     assert bool(problems) == is_found
-    assert all("rules 'low' and 'high' can both hold and leave no score for 'text_response_quality'" in p for p in problems)
+    assert all("rules 'low' and 'high' can both apply and then leave no score for 'text_response_quality'" in p for p in problems)
 
 
 def golden_rubric(folder: Path) -> Rubric:
@@ -189,7 +192,7 @@ def golden_rubric(folder: Path) -> Rubric:
 def test_a_changed_prompt_no_longer_matches_its_golden_request(write_rubric: Write) -> None:
     golden_rubric(write_rubric())
     changed = load_rubric(write_rubric(prompt=WORDS + " "))
-    assert re.match(r"golden/requests/plain\.json is not what is rendered now", lint(changed)[0])
+    assert re.match(r"golden/requests/plain\.json differs from what is rendered now", lint(changed)[0])
     rewrite_requests(changed)
     assert lint(changed) == []
 

@@ -101,7 +101,8 @@ def test_a_program_is_no_judge_that_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("unit", 'reply = "json"\nunit'), "reply is of a judge that is asked, and a program is not; remove reply, or program"),
+        (("unit", 'reply = "json"\nunit'),
+         "reply applies to a judge that is asked, but a program is not asked; remove reply, or program"),
         (("unit", 'prompt = "p.txt"\nunit'), "remove prompt, or program"),
         (("scale = { min = -1, max = 2 }", "answers = { yes = 1, no = 0 }"), "remove answers, or program"),
         (('program = { name = "ocr", version = "3.2" }\n', ""), "reply is missing; add it, or program = { name, version }"),
@@ -109,11 +110,11 @@ def test_a_program_is_no_judge_that_is_asked(tmp_path: Path) -> None:
         (('"ocr"', '"o c r"'), "program.name"),
         (("scale = { min = -1, max = 2 }", "scale = { min = -1 }"), "scale.max is missing; add it"),
         (('form = "turned"', 'form = "mean"'), "form = 'turned'"),
-        (('better = "lower"\n', ""), "form = 'turned' is of one dimension with better = 'lower'"),
-        (('of = ["distance"]', 'of = ["distance", "n"]'), "form = 'turned' is of one dimension with better = 'lower'"),
+        (('better = "lower"\n', ""), "form = 'turned' takes exactly one dimension, with better = 'lower'"),
+        (('of = ["distance"]', 'of = ["distance", "n"]'), "form = 'turned' takes exactly one dimension, with better = 'lower'"),
         (
             ('[[figures]]\nkey = "closeness"\nform = "turned"\nof = ["distance"]\n', ""),
-            "add \\[\\[figures\\]\\] with a key of its own, form = 'turned', of = \\['distance'\\], which is 1 less the number",
+            "add \\[\\[figures\\]\\] with a new key, form = 'turned', of = \\['distance'\\], which is 1 minus the number",
         ),
     ],
     ids=[

@@ -104,7 +104,7 @@ def test_a_word_of_a_copied_prompt_is_changed_with_commands_alone(salon: Callabl
     prompt.write_text(prompt.read_text() + "Look twice.\n")
     refused = salon("rubrics", "lint", folder)
     advice = f"raise the version and rewrite it: salon rubrics lint {folder} --rewrite"
-    assert "golden/requests/position.json is not what is rendered now" in refused.out
+    assert "golden/requests/position.json differs from what is rendered now" in refused.out
     assert (refused.code, advice in refused.out) == (2, True)
     assert {path.name: path.read_bytes() for path in golden.iterdir()} == before, "lint alone writes nothing"
     said = salon("rubrics", "lint", folder, "--rewrite")
@@ -138,7 +138,8 @@ def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_pa
     toml.write_text(toml.read_text().replace('{ kind = "prompt" }, { kind = "column", value = "prompt" }', '{ kind = "prompt" }'))
     said = salon("rubrics", "lint", tmp_path / "alignment")
     assert said.code == 2
-    assert "alignment: 1 problem\n  - 'prompt' is needed and does not reach the judge" in said.out
+    assert "alignment: 1 problem
+  - 'prompt' is needed but is not sent to the judge" in said.out
     assert "1 problem in 1 rubric; fix" in said.err
     prompt = tmp_path / "alignment" / "prompt.txt"
     shutil.copy(SHIPPED / "alignment" / "rubric.toml", toml)

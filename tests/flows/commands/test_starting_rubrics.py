@@ -146,9 +146,9 @@ def test_the_items_of_a_sample_are_asked_one_by_one_and_what_is_wrong_with_them_
     read = salon("rubrics", "try", "my-rubrics/mine", "--sample", "sample.json", "--reply", "reply.txt")
     assert json.loads(read.out.splitlines()[-1]) == {"scores": {"answer": 0}}
     for wrong, told in [
-        ([{"question": "?", "depends_on": ["9"]}], "depends on '9', which is no other"),
+        ([{"question": "?", "depends_on": ["9"]}], "depends on '9', which is not another item"),
         ([{"id": "a", "question": "?"}, {"id": "a", "question": "?"}], "the id 'a' twice"),
-        ([{"question": "?", "kind": "smell"}], "is of the kind 'smell'"),
+        ([{"question": "?", "kind": "smell"}], "is of the unknown kind 'smell'"),
         ([{"question": "?", "weight": -1}], "write a number above 0"),
         ([], "a JSON list of 1 to 200 items"),
     ]:

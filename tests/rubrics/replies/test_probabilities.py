@@ -212,9 +212,9 @@ def test_a_refusal_by_the_provider_comes_before_any_probability(soft: Callable[[
     ("more", "message"),
     [
         ("scale = { min = 0, max = 1 }\nprobability = { min_mass = 0.5 }", "give answers"),
-        ("answers = { A = 4, B = 2 }\nprobability = { min_mass = 0.5 }", "say normalised = true"),
+        ("answers = { A = 4, B = 2 }\nprobability = { min_mass = 0.5 }", "write normalised = true"),
         ("answers = { yes = 1, no = 0 }\nprobability = { min_mass = 2 }", "less than or equal to 1"),
-        ("answers = { yes = 1, no = 0 }\nprobability = { normalised = true }", "state min_mass"),
+        ("answers = { yes = 1, no = 0 }\nprobability = { normalised = true }", "set min_mass"),
     ],
 )
 def test_what_is_no_probability(soft: Callable[[str], Rubric], more: str, message: str) -> None:

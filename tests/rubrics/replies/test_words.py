@@ -146,7 +146,7 @@ def test_words_in_the_other_forms_and_what_does_not_apply_costs_nothing_else(
         ('answers = { yes = 1, no = 1 }\n[[dimensions]]\nkey = "a"', "every answer is 1"),
         ('answers = { yes = 1, Yes = 0 }\n[[dimensions]]\nkey = "a"', "'yes' twice"),
         ('[[dimensions]]\nkey = "a"\nanswers = { yes = 1, no = 0 }\nscale = { min = 0, max = 1 }', "are the scale"),
-        ('answers = { yes = "1", no = 0 }\n[[dimensions]]\nkey = "a"', "is no number; write one, without"),
+        ('answers = { yes = "1", no = 0 }\n[[dimensions]]\nkey = "a"', "is not a number; write one, without"),
         ('[[dimensions]]\nkey = "a"', "or answers = { yes = 1, no = 0 }"),
     ],
 )  # fmt: skip

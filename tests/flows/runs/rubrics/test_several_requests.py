@@ -134,11 +134,11 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"done", "natural"]', '"done"]'), "is made of 'natural', which is no dimension and no figure before it"),
-        (('requests = ["done", "natural"]', 'requests = ["done", "nothing"]'), "is not there"),
+        (('"done", "natural"]', '"done"]'), "is made of 'natural', which is neither a dimension nor an earlier figure"),
+        (('requests = ["done", "natural"]', 'requests = ["done", "nothing"]'), "does not exist"),
         (('key = "natural"', 'key = "done"'), "two requests have the dimension 'done'"),
-        (('unit = ["instruction", "source"]', 'unit = ["model"]'), "unit: 'model' says who made a sample"),
-        (('requests = ["done", "natural"]', 'reply = "json"\nrequests = ["done", "natural"]'), "reply stands in the folder"),
+        (('unit = ["instruction", "source"]', 'unit = ["model"]'), "unit: 'model' identifies a sample or its model"),
+        (('requests = ["done", "natural"]', 'reply = "json"\nrequests = ["done", "natural"]'), "reply belongs in the folder"),
         (('reply = "label"', 'reply = "label"\ndispatch = "category"'), "variants and dispatch go together"),
     ],
     ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top", "by category"],
