@@ -70,7 +70,7 @@ class Exam(Section):
         listed = [("faults", self.faults), *((f"meant.{name}", faults) for name, faults in self.meant.items())]
         for key, faults in listed:
             if PlantedFault.HARMLESS in faults:
-                raise ValueError(f"{key}: a harmless twin is always asked and is no fault; there are {', '.join(FAULTS)}")
+                raise ValueError(f"{key}: a harmless twin is always asked and is not a fault; available: {', '.join(FAULTS)}")
             if len(set(faults)) < len(faults):
                 raise ValueError(f"{key}: name each fault once")
         return self

@@ -49,7 +49,7 @@ class Source(Section):
     @model_validator(mode="after")
     def _names_its_image_once(self) -> Self:
         if "image" in self.columns and "image" in self.pictures:
-            raise ValueError("image stands under columns and under pictures; keep one of them")
+            raise ValueError("image is both under columns and under pictures; keep one of them")
         return self
 
 
@@ -165,15 +165,17 @@ class Benchmark(Section):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        _refuse_repeats("judges", [judge.id for judge in self.judges], "use repeats, or give one asked in another way a name")
+        _refuse_repeats(
+            "judges", [judge.id for judge in self.judges], "use repeats, or if one is asked differently, give it a name"
+        )
         refuse_same_questions(self.judges)
         _refuse_repeats("rubrics", [rubric.id for rubric in self.rubrics], "name each rubric once")
         names = [source_name(source, index) for index, source in enumerate(self.sources)]
-        _refuse_repeats("sources", names, "give each source a name of its own")
+        _refuse_repeats("sources", names, "give each source its own name")
         for rubric in self.rubrics:
             for name in rubric.sources or []:
                 if name not in names:
-                    raise ValueError(f"rubric {rubric.id!r} is for source {name!r}; the sources are {', '.join(names)}")
+                    raise ValueError(f"rubric {rubric.id!r} is for the unknown source {name!r}; available: {', '.join(names)}")
         return self
 
     def path(self, relative: str) -> Path:
@@ -192,7 +194,7 @@ def load_benchmark(path: Path) -> Benchmark:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise BenchmarkFileError(
-            f"{path}: there is no such benchmark file; docs/benchmark-file.md says what one holds"
+            f"the benchmark file {path} does not exist; docs/benchmark-file.md describes what it holds"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BenchmarkFileError(f"{path}: cannot be read as a benchmark file: {error}") from error
@@ -221,4 +223,4 @@ def refused(path: Path, loc: tuple[int | str, ...], why: str) -> BenchmarkFileEr
 def _refuse_repeats(key: str, values: list[str], advice: str) -> None:
     for value in values:
         if values.count(value) > 1:
-            raise ValueError(f"{key}: {value!r} stands {values.count(value)} times; {advice}")
+            raise ValueError(f"{key}: {value!r} occurs {values.count(value)} times; {advice}")

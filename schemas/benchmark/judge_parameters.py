@@ -25,23 +25,23 @@ def checked(parameters: dict[str, Any]) -> dict[str, Any]:
     extra = parameters.get(EXTRA_BODY, {})
     if not isinstance(extra, dict):
         raise ValueError(  # noqa: TRY004 - pydantic tells ValueErrors
-            f"{EXTRA_BODY} is a table of further parameters; write {EXTRA_BODY} = {{ top_k = 1 }}"
+            f"{EXTRA_BODY} must be a table of further parameters; write {EXTRA_BODY} = {{ top_k = 1 }}"
         )
     twice = sorted(extra.keys() & parameters.keys())
     if twice:
-        raise ValueError(f"{twice[0]} stands in {EXTRA_BODY} and beside it; keep one of them")
+        raise ValueError(f"{twice[0]} is both in {EXTRA_BODY} and outside it; keep one of them")
     sent = {name: value for name, value in parameters.items() if name != EXTRA_BODY} | extra
     for path, name, value in _inside(sent, ""):
         if name and _SECRET.fullmatch(name):
             raise ValueError(
-                f"{path} is no parameter: it would stand in the ledger, in tables and on pages; put the key into an "
-                "environment variable and name that one with api_key_env"
+                f"{path} is not allowed as a parameter: it would be stored in the ledger, in tables and on pages; put the key "
+                "into an environment variable and name that variable with api_key_env"
             )
         if name in OUTPUT_BOUNDS and isinstance(value, str):
-            raise ValueError(f"{path} = {value[:60]!r} is a text and bounds nothing; write the number without quotes")
+            raise ValueError(f"{path} = {value[:60]!r} is a text and does not limit anything; write the number without quotes")
         if not _is_json(value):
             raise ValueError(
-                f"{path} = {str(value)[:60]} cannot be said in JSON; allowed are texts, finite numbers of 64 bits, true, false, "
+                f"{path} = {str(value)[:60]} cannot be written as JSON; allowed are texts, finite 64-bit numbers, true, false, "
                 "lists and tables of them"
             )
     return sent
@@ -57,11 +57,11 @@ def variable_of_key(name: str) -> str:
     """The name of the environment variable that holds a judge's key. Raises ValueError that does not show what may be the key."""
     if _LIKE_A_KEY.fullmatch(name):
         raise ValueError(
-            "this looks like a key, and is to be the NAME of the environment variable that holds it, as OPENAI_API_KEY; take the "
-            "key out of the file, and where others could read it, have another one made"
+            "this looks like a key, but must be the NAME of the environment variable that holds it, such as OPENAI_API_KEY; "
+            "remove the key from the file, and if others could read it, replace it by a new key"
         )
     if not _VARIABLE.fullmatch(name):
-        raise ValueError("this is no name of an environment variable: letters, digits and _ alone, as OPENAI_API_KEY")
+        raise ValueError("this is not the name of an environment variable: only letters, digits and _, such as OPENAI_API_KEY")
     return name
 
 

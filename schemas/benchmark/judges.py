@@ -35,8 +35,8 @@ class Price(Section):
         half = [None in pair and pair != [None, None] for pair in (by_tokens, by_hour)]
         if sum(said) != 1 or any(half) or (said[1] and self.cached_usd_per_million is not None):
             raise ValueError(
-                "a price is { input_usd_per_million, output_usd_per_million } or { gpu_hour, judgements_per_hour }, both of the "
-                "two; write 0 for what costs nothing"
+                "a price is { input_usd_per_million, output_usd_per_million } or { gpu_hour, judgements_per_hour }, with both "
+                "keys; write 0 for what costs nothing"
             )
         return self
 
@@ -139,14 +139,14 @@ class Judge(Section):
     def _is_asked_as_it_says(self) -> Self:
         said = [name for name in ("detail", "max_side_px", "share") if getattr(self, name) is not None]
         if self.recorded and said:
-            raise ValueError(f"recorded = true, and {said[0]} is about what is sent; nothing is: remove one of them")
+            raise ValueError(f"recorded = true means nothing is sent, but {said[0]} is about what is sent: remove one of them")
         if self.server is not None and (self.recorded or urlsplit(self.base_url or "").hostname not in LOOPBACK):
             raise ValueError(
-                'a server section is for a judge asked on this machine: base_url = "http://127.0.0.1:8000/v1", not recorded'
+                'a server section is only for a judge on this machine: base_url = "http://127.0.0.1:8000/v1", not recorded'
             )
         if self.detail == "low" and self.max_side_px is not None and self.max_side_px > DETAIL_LOW_PX:
             raise ValueError(
-                f'max_side_px = {self.max_side_px} beside detail = "low", which shows {DETAIL_LOW_PX} px at most; '
+                f'max_side_px = {self.max_side_px} beside detail = "low", which sends {DETAIL_LOW_PX} px at most; '
                 f"remove one of them, or set max_side_px to {DETAIL_LOW_PX} or less"
             )
         return self
@@ -160,7 +160,7 @@ class Judge(Section):
         except ValueError:
             is_usable = False
         if not is_usable:
-            raise ValueError("it is not an address; write https://host/v1 (or http://localhost:8000/v1)")
+            raise ValueError("this is not an address; write https://host/v1 (or http://localhost:8000/v1)")
         return address
 
 
@@ -175,7 +175,7 @@ def refuse_same_questions(judges: Sequence[Judge]) -> None:
         other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
         if other is not judge:
             raise ValueError(
-                f"judges: {other.id!r} and {judge.id!r} ask {judge.model} the same; they may differ in provider, parameters, "
-                "structured_output, detail, max_side_px or server, or in deployment, which says what is served there, such as "
-                "another quantization (and to ask again, use repeats)"
+                f"judges: {other.id!r} and {judge.id!r} send {judge.model} the same requests; let them differ in provider, "
+                "parameters, structured_output, detail, max_side_px or server, or in deployment, which says what is served there, "
+                "such as another quantization (to ask again, use repeats)"
             )

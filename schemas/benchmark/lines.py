@@ -21,7 +21,7 @@ def _can_be_a_path(path: str) -> str:
     if longest > _NAME_BYTES or len(path.encode()) > _PATH_BYTES:
         raise ValueError(f"a name in a path has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}; this one begins {path[:60]!r}")
     if "\0" in path:
-        raise ValueError("a path holds no NUL character")
+        raise ValueError("a path cannot contain a NUL character")
     return path
 
 
@@ -38,7 +38,7 @@ class Section(BaseModel):
     def _stands_without_quotes(cls, value: object, field: ValidationInfo) -> object:
         kinds = _kinds(cls.model_fields[str(field.field_name)].annotation)
         if isinstance(value, str) and str not in kinds and kinds & {int, float, bool}:
-            raise ValueError(f"{value!r:.60} stands in quotes, and is no text; write it without them")
+            raise ValueError(f"{value!r:.60} is in quotes, but is not a text; write it without quotes")
         return value
 
 
@@ -51,9 +51,9 @@ def _kinds(annotation: object) -> set[object]:
 
 _TOO_FAR = {"less_than", "less_than_equal", "greater_than", "greater_than_equal"}
 _FORMS = {
-    "finish_by": 'a time of day as "08:00", hours and minutes of two digits each',
-    "address": 'an address as "tcp://host:8786"',
-    "health": 'a path that begins with a slash, as "/health"',
+    "finish_by": 'a time of day such as "08:00", with two digits each',
+    "address": 'an address such as "tcp://host:8786"',
+    "health": 'a path that begins with a slash, such as "/health"',
 }
 """By key, what a text looks like whose pattern says it to programs alone."""
 
@@ -62,9 +62,11 @@ def reworded(problem: "ErrorDetails") -> str:
     """Pydantic's message, or one that says more of what is written there and of what is allowed."""
     value, name = problem["input"], problem["loc"][-1] if problem["loc"] else ""
     if problem["type"] == "list_type" and isinstance(value, dict):
-        return f"there may be several; write [[{name}]] in place of [{name}]"
+        return f"there may be several; write [[{name}]] instead of [{name}]"
     if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _NAME:
-        return f"{value!r:.130} is no name; allowed: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
+        return (
+            f"{value!r:.130} is not a name; allowed: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"
+        )
     if problem["type"] == "string_pattern_mismatch" and name in _FORMS:
         return f"{value!r:.130} is not {_FORMS[str(name)]}"
     if problem["type"] in _TOO_FAR:
@@ -87,7 +89,7 @@ def not_toml(text: str, error: Exception) -> str:
     place = re.search(r"at line (\d+)", str(error))
     number = int(place[1]) if place else max((n for n, line in enumerate(lines, 1) if line.strip()), default=1)
     key = re.match(r"\s*([^=#]+?)\s*=", lines[number - 1])
-    return f"line {number}: {f'the key {key[1][:60]}' if key else 'a key'} stands twice in its section; remove one of them"
+    return f"line {number}: {f'the key {key[1][:60]}' if key else 'a key'} occurs twice in its section; remove one of them"
 
 
 def explain(path: Path, text: str, model: type[BaseModel], loc: Loc, message: str, kind: str = "") -> str:

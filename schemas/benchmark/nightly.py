@@ -42,7 +42,7 @@ class Nightly(Section):
             raise ValueError(f'{line!r} is not a cron line ({error}). Write a cron line such as "0 2 * * *"') from error
         if len(due.minutes) * len(due.hours) > 1:
             raise ValueError(
-                f"{line!r} is due several times a day, and a night is named by its date. Write one minute and one hour, such as "
+                f"{line!r} is due several times a day, but a night is named by its date. Write one minute and one hour, such as "
                 '"0 2 * * *"; a night that failed is started again by finish_by'
             )
         return line
@@ -53,7 +53,7 @@ class Nightly(Section):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f'{name!r} is no time zone; write it as "Europe/Berlin" or "UTC"') from error
+            raise ValueError(f'{name!r} is not a time zone; write one such as "Europe/Berlin" or "UTC"') from error
         return name
 
     def newest_due(self, now: datetime) -> datetime:

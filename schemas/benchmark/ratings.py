@@ -25,7 +25,7 @@ class RatingScale(Section):
     @model_validator(mode="after")
     def _is_a_scale(self) -> Self:
         if self.min >= self.max:
-            raise ValueError(f"min = {self.min:g} is not under max = {self.max:g}")
+            raise ValueError(f"min = {self.min:g} is not below max = {self.max:g}")
         return self
 
 
@@ -43,7 +43,7 @@ class RatingValue(Section):
     @model_validator(mode="after")
     def _is_one_of_two(self) -> Self:
         if self.rater is not None and self.metric is not None:
-            raise ValueError("has a rater and a metric; it is one of the two")
+            raise ValueError("has a rater and a metric; keep one of them")
         return self
 
 

@@ -54,5 +54,7 @@ class Stopping(Section):
     def _rises_to_the_whole(self) -> Self:
         looks = self.looks
         if looks and (len(looks) < 2 or looks[0] <= 0 or looks[-1] != 1 or any(b <= a for a, b in pairwise(looks))):
-            raise ValueError(f"looks = {looks}: give two to ten shares that rise from above 0 to 1, as [0.25, 0.5, 0.75, 1.0]")
+            raise ValueError(
+                f"looks = {looks}: give two to ten increasing shares, above 0 and up to 1, such as [0.25, 0.5, 0.75, 1.0]"
+            )
         return self

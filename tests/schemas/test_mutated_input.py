@@ -49,7 +49,7 @@ def test_a_benchmark_file_of_thousands_of_errors_tells_the_first(tmp_path: Path)
 def test_a_repeated_key_whose_first_value_is_nested_deeply_is_two_things() -> None:
     answer = read_answer(200, {}, b'{"choices":' + DEEP + b',"choices":[{"message":{"content":"Score: 4"}}]}')
     assert answer.status == ReplyStatus.BAD_RESPONSE
-    assert "says two things" in (answer.detail or "")
+    assert "contradicts itself" in (answer.detail or "")
 
 
 def test_an_error_code_that_is_no_number_is_an_error_of_the_server() -> None:
@@ -116,7 +116,7 @@ def test_a_spoiled_file_of_a_lake_is_a_corrupt_lake(case: str, tmp_path: Path) -
 
 def test_a_value_that_its_dictionary_does_not_have_costs_its_row_alone() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([5]), pa.array(["a"]), safe=False)
-    assert _value_of(pa.record_batch({"prompt": column})) == "names entry 5 of a dictionary of 1"
+    assert _value_of(pa.record_batch({"prompt": column})) == "refers to entry 5 of a dictionary of 1"
 
 
 def test_statistics_that_do_not_fit_their_column_do_not_end_the_process(tmp_path: Path) -> None:

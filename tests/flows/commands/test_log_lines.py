@@ -56,7 +56,8 @@ def test_a_run_says_json_lines_and_its_table_stays_a_table(tmp_path: Path, judge
 def test_an_error_and_a_warning_are_lines_without_secrets(salon: Callable[..., Said], capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = _lines(salon("run", f"{SECRET}.toml"))
     assert line["level"] == "error"
-    assert "there is no such benchmark file" in line["message"]
+    assert "the benchmark file " in line["message"]
+    assert " does not exist; " in line["message"]
     assert SECRET not in line["message"]
     salon("table", "--lake", "nowhere")
     logging.getLogger("salon.trial").warning("of %s\nand more", SECRET)

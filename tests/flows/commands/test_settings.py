@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("temperature = 0", "n = 2", "line 12: judges[0].parameters: n cannot be set there; use repeats"),
+        ("temperature = 0", "n = 2", "line 12: judges[0].parameters: n cannot be set here; use repeats"),
         (
             "score = 4",
             "beauty = 4",

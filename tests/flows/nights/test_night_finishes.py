@@ -247,9 +247,9 @@ def test_until_when_a_night_is_tried(schedule: str, timezone: str, finish_by: st
         ('schedule = "at two"', "nightly.schedule: 'at two' is not a cron line"),
         (
             'schedule = "0 */6 * * *"',
-            "due several times a day, and a night is named by its date. Write one minute and one hour",
+            "due several times a day, but a night is named by its date. Write one minute and one hour",
         ),
-        ('timezone = "Berlin"', "nightly.timezone: 'Berlin' is no time zone"),
+        ('timezone = "Berlin"', "nightly.timezone: 'Berlin' is not a time zone"),
         ('finish_by = "8"', "nightly.finish_by"),
     ],
 )

@@ -181,7 +181,7 @@ def test_pairs_are_not_examined_and_alone_are_refused(home: Path, capsys: pytest
     ("said", "why"),
     [
         pytest.param("share = 0", "greater than 0", id="share"),
-        pytest.param('faults = ["harmless"]', "is no fault", id="harmless"),
+        pytest.param('faults = ["harmless"]', "is not a fault", id="harmless"),
         pytest.param('faults = ["upside_down"]', "'swapped_prompt'", id="unknown"),
         pytest.param('meant = { beauty = ["blurred"] }', "no rubric of this file has 'beauty'", id="dimension"),
     ],

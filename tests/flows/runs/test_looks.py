@@ -141,9 +141,9 @@ def test_what_an_open_checkpoint_asks_is_asked_where_it_stands_in_a_part_of_one_
 @pytest.mark.parametrize(
     ("stopping", "told"),
     [
-        ("looks = [0.5]", "give two to ten shares that rise from above 0 to 1"),
-        ("looks = [0.5, 0.5, 1.0]", "give two to ten shares that rise from above 0 to 1"),
-        ("looks = [0.5, 0.9]", "give two to ten shares that rise from above 0 to 1"),
+        ("looks = [0.5]", "give two to ten increasing shares, above 0 and up to 1"),
+        ("looks = [0.5, 0.5, 1.0]", "give two to ten increasing shares, above 0 and up to 1"),
+        ("looks = [0.5, 0.9]", "give two to ten increasing shares, above 0 and up to 1"),
         ('looks = [0.5, 1.0]\ndecide = ["all"]', "'baseline', 'predecessor' or 'each_other'"),
         ("futility = 0.9", "less than 0.5"),
     ],

@@ -250,5 +250,5 @@ def test_an_identity_that_cannot_be_had_is_said(more: str, says: str, tmp_path: 
 def test_a_server_is_for_a_judge_of_this_machine(tmp_path: Path) -> None:
     file = benchmark(tmp_path, PROVIDER)
     file.write_text(file.read_text().replace("127.0.0.1", "gpu.example"))
-    with pytest.raises(BenchmarkFileError, match="asked on this machine"):
+    with pytest.raises(BenchmarkFileError, match="judge on this machine"):
         open_run(file)
