@@ -138,8 +138,7 @@ def test_lint_names_the_fault_and_ends_with_2(salon: Callable[..., Said], tmp_pa
     toml.write_text(toml.read_text().replace('{ kind = "prompt" }, { kind = "column", value = "prompt" }', '{ kind = "prompt" }'))
     said = salon("rubrics", "lint", tmp_path / "alignment")
     assert said.code == 2
-    assert "alignment: 1 problem
-  - 'prompt' is needed but is not sent to the judge" in said.out
+    assert "alignment: 1 problem\n  - 'prompt' is needed but is not sent to the judge" in said.out
     assert "1 problem in 1 rubric; fix" in said.err
     prompt = tmp_path / "alignment" / "prompt.txt"
     shutil.copy(SHIPPED / "alignment" / "rubric.toml", toml)
