@@ -176,6 +176,6 @@ def refuse_same_questions(judges: Sequence[Judge]) -> None:
         if other is not judge:
             raise ValueError(
                 f"judges: {other.id!r} and {judge.id!r} send {judge.model} the same requests; let them differ in provider, "
-                "parameters, structured_output, detail, max_side_px or server, or in deployment, which says what is served there, "
-                "as another quantization (to ask again, use repeats)"
+                "parameters, structured_output, detail, max_side_px or server, or in deployment, which says what is served "
+                "there, such as another quantization (to ask again, use repeats)"
             )
