@@ -69,7 +69,6 @@ class LocalServer:
     programs: list[Program] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        (self.folder / "logs").mkdir(parents=True, exist_ok=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -100,6 +99,7 @@ class LocalServer:
         `on_wait` is told now and then for how many seconds it was waited; what it raises ends the wait.
         """
         log = self.log(name)
+        log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             process = subprocess.Popen(
                 tied_to_us(command, stop_signal), env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
