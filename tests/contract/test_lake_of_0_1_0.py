@@ -77,7 +77,7 @@ def test_the_means_of_its_publication_are_printed_without_ranks(
     ids=["standings", "samples", "report", "table"],
 )
 def test_what_its_publication_lacks_is_refused_with_what_to_do(world: Path, asked: Callable[[Publication], object]) -> None:
-    with pytest.raises(SalonError, match=r"has no (table|file) '.*publish it again with this release \(salon run\)$"):
+    with pytest.raises(SalonError, match=r"has no (table|file) '.*publish it again with this release \(salon run\) to get more$"):
         asked(open_publication(world / "lake"))
 
 
