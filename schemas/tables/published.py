@@ -11,13 +11,16 @@ BENCHMARK_LONG = Table(
     "benchmark_long",
     (
         f.CELL_ID, f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
-        f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH,
-        f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
+        f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE,
+        f.SE.or_null("Standard error of the estimate, with prompts as clusters (for `these_prompts`, as strata)."), f.CI_LOW,
+        f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
         f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH,
         f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON, f.CELL_BOUND_CI_LOW, f.CELL_BOUND_CI_HIGH,
         f.N_NOT_APPLICABLE, f.LOOK, f.N_LOOKS,
     ),
     key=("cell_id",),
+    about="One row per cell: one judge's scores of one checkpoint in one dimension, for one category or total, "
+    "metric and estimand.",
 )  # fmt: skip
 
 BENCHMARK_WIDE = Table(
@@ -30,6 +33,9 @@ BENCHMARK_WIDE = Table(
         f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, c.FAILS_MORE,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "dimension"),
+    about="One row per rubric, judge, checkpoint and dimension: the `__macro__` mean for prompts like these, "
+    "its rank and what is "
+    "beside it. Everything here is in the other tables too.",
 )  # fmt: skip
 
 COMPARISONS = Table(
@@ -37,7 +43,8 @@ COMPARISONS = Table(
     (
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, c.COMPARISON, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL,
         f.DIMENSION, f.CELL_CATEGORY, f.METRIC,
-        f.ESTIMAND, c.MODEL_A, c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B, c.DELTA, f.SE, c.DELTA_LOW,
+        f.ESTIMAND, c.MODEL_A, c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B, c.DELTA,
+        f.SE.or_null("Standard error of delta, with prompts as clusters."), c.DELTA_LOW,
         c.DELTA_HIGH, f.CI_LEVEL, c.DELTA_LOW_ADJUSTED, c.DELTA_HIGH_ADJUSTED, c.DELTA_BOUND_LOW, c.DELTA_BOUND_HIGH, f.DF,
         c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
@@ -51,6 +58,7 @@ COMPARISONS = Table(
         "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high", "verdict", "is_primary", "p_failures_low",
         "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks",
     ),
+    about="One row per comparison of two checkpoints, a and b, in one cell. Positive differences favor a.",
 )  # fmt: skip
 
 STANDINGS = Table(
@@ -66,9 +74,9 @@ STANDINGS = Table(
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
     later=("smallest_category",),
-    about="Who is better, and how sure that is: one row for each checkpoint in each ranking.",
+    about="Who is better, and how sure that is: one row per checkpoint in each ranking.",
 )  # fmt: skip
-"""What is shown of ranks is these rows."""
+"""Everything that shows ranks shows these rows."""
 
 FAILURES = Table(
     "failures",
@@ -77,9 +85,11 @@ FAILURES = Table(
         f.DIMENSION, f.CELL_CATEGORY, f.WHY_NO_SCORE, f.N_FAILED_SO,
     ),
     key=("cell_id", "reason"),
-    about="What has no score, and why: a row for each reason of each cell of `benchmark_long` whose metric is `mean` and whose "
-    "estimand is `prompts_like_these`, totals among them. The same judgements failed in the cells of other metrics and of "
-    "`these_prompts`, whose `n_failed` has no rows here.",
+    about="What has no score, and why: one row per reason and cell of `benchmark_long`, including totals, but "
+    "only for the metric "
+    "`mean` and the estimand `prompts_like_these`. In the cells of other metrics and of `these_prompts` "
+    "the same judgements failed; "
+    "their `n_failed` has no rows here.",
 )  # fmt: skip
 
 DISTRIBUTIONS = Table(
@@ -90,13 +100,30 @@ DISTRIBUTIONS = Table(
         f.SHARE_CI_HIGH, f.CI_LEVEL,
     ),
     key=("cell_id", "score_from"),
+    about="One row per step of the scale, for each category and `__macro__` cell that has an estimate for prompts like these.",
 )  # fmt: skip
 
-PREFERENCES = Table("preferences", p.PREFERENCES, key=p.PREFERENCES_KEY)
+PREFERENCES = Table(
+    "preferences",
+    p.PREFERENCES,
+    key=p.PREFERENCES_KEY,
+    about="One row per two checkpoints, a and b, whose pictures were compared as pairs, for each category and "
+    "total: who wins how often.",
+)
 
-PREFERENCE_RATINGS = Table("preference_ratings", p.PREFERENCE_RATINGS, key=p.PREFERENCE_RATINGS_KEY)
+PREFERENCE_RATINGS = Table(
+    "preference_ratings",
+    p.PREFERENCE_RATINGS,
+    key=p.PREFERENCE_RATINGS_KEY,
+    about="One row per checkpoint that was compared in pairs: its Bradley-Terry rating and its rank.",
+)
 
-POSITION_BIAS = Table("position_bias", p.POSITION_BIAS, key=p.POSITION_BIAS_KEY)
+POSITION_BIAS = Table(
+    "position_bias",
+    p.POSITION_BIAS,
+    key=p.POSITION_BIAS_KEY,
+    about="One row per judge, and category or total: how far the order in which two pictures are shown decides its verdicts.",
+)
 
 HEALTH = Table(
     "health",
@@ -105,6 +132,7 @@ HEALTH = Table(
         f.MEASURE, f.WORD, f.VALUE, f.N_KNOWN,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "measure", "word"),
+    about="How asking went, from the stored replies: one row per measure and what it is split by.",
 )  # fmt: skip
 
 POOLED = Table(
@@ -116,4 +144,6 @@ POOLED = Table(
         o.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON,
     ),
     key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),
+    about="One row per cell of the mean over all judges, on the samples that every judge scored. Empty with "
+    "fewer than two judges.",
 )  # fmt: skip

@@ -14,16 +14,17 @@ SAMPLES = Table(
     ),
     key=("sample_id",),
     later=("text_flags", "duplicate_of_sample_id", "texts_json", "pictures"),
+    about="One row per sample: its pictures and texts, who made it, and whether it is usable.",
 )  # fmt: skip
 
 PICTURES = Table(
     "pictures",
     (
-        f.IMAGE_SHA256.not_null("sha256 of the picture's bytes as the judge is shown them: no two rows have one."), f.IMAGE,
+        f.IMAGE_SHA256.not_null("sha256 of the picture's bytes as shown to the judge; unique in the table."), f.IMAGE,
         f.FILE_SHA256, f.IMAGE_FORMAT, f.IMAGE_TREATMENT, f.WIDTH_PX, f.HEIGHT_PX, f.N_BYTES,
     ),
     key=("image_sha256",),
-    about="Each distinct picture of a dataset.",
+    about="One row per distinct picture of a dataset.",
 )  # fmt: skip
 """`samples` of older lakes holds these columns itself, and is read in its place."""
 
@@ -31,12 +32,14 @@ JUDGEMENTS = Table(
     "judgements",
     (
         f.SAMPLE_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.REPEAT, f.OCCASION, f.MODEL, f.CHECKPOINT,
-        f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers it; null where none was planned."),
-        f.JUDGEMENT_STATUS, f.REASON, f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT, f.DUPLICATE_OF,
+        f.CATEGORY, f.PROMPT_ID, f.REQUEST_KEY.or_null("The request that answers the judgement; null if none was planned."),
+        f.JUDGEMENT_STATUS, f.REASON.or_null("Why no request is planned; null if one is."),
+        f.ITEMS_JSON, f.SECOND_SAMPLE_ID, f.SECOND_MODEL, f.SECOND_CHECKPOINT, f.DUPLICATE_OF,
         f.FIRST_LOOK,
     ),
     key=("sample_id", "second_sample_id", "rubric_id", "judge_model", "repeat", "occasion"),
     later=("items_json", "second_sample_id", "second_model", "second_checkpoint", "duplicate_of_sample_id", "first_look"),
+    about="One row per sample or pair, rubric, judge and repeat: the request that it needs, or why there is none.",
 )  # fmt: skip
 
 REQUESTS = Table(
@@ -46,6 +49,7 @@ REQUESTS = Table(
         f.REPEAT, f.OCCASION, f.IMAGE_SHA256, f.MESSAGES_JSON, f.FACTS_JSON, f.N_OUTPUT_TOKENS_EXPECTED,
     ),
     key=("request_key",),
+    about="One row per question to a judge. Judgements that ask the same question share a request.",
 )  # fmt: skip
 
 REPLIES = Table(
@@ -53,6 +57,7 @@ REPLIES = Table(
     tuple(REPLY_FIELDS.values()),  # declared once, as JudgeReply
     key=("request_key", "ask_index"),
     later=("n_cached_tokens", "logprobs_json", "reply_sha256"),
+    about="One row per ask of a request: the reply, verbatim, or how the ask failed.",
 )
 
 SCORES = Table(
@@ -64,29 +69,33 @@ SCORES = Table(
     ),
     key=("request_key", "dimension", "item"),
     later=("score_span", "item"),
+    about="One row per request, dimension and item: the score read from the reply, or why there is none.",
 )  # fmt: skip
 
 CHECKS = Table(
     "checks",
     (f.PUBLISHED, f.CHECK, f.CHECK_STATUS, f.SEVERITY, f.N_CHECKED, f.N_FAILING, f.FAILING_KEYS_JSON),
     key=("publication_id", "check"),
+    about="One row per data check.",
 )
 
 QUARANTINE = Table(
     "quarantine",
     (f.PUBLISHED, f.TABLE_NAME, f.ROW_KEY_JSON, f.CHECK, f.SEVERITY),
     key=("publication_id", "table_name", "row_key_json", "check"),
+    about="One row per failing row of a data check, at most a thousand per check.",
 )
 
 RUNS = Table(
     "runs",
     (
         f.STARTED_AT, f.FINISHED_AT, f.BENCHMARK, f.RUN_DATE, f.PUBLICATION_ID, f.OUTCOME, f.DATASET_ID, f.N_SAMPLES,
-        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.COST_USD, f.CODE_VERSION,
+        f.N_SAMPLES_OK, f.N_REQUESTS, f.N_CACHED, f.N_ASKED, f.N_INPUT_TOKENS, f.N_OUTPUT_TOKENS, f.RUN_USD, f.CODE_VERSION,
         f.RUN_BY, f.IS_AT_LEAST,
     ),
     key=("started_at", "benchmark"),
     later=("n_input_tokens", "n_output_tokens", "asked_by", "is_at_least"),
+    about="One row per run: what it asked, what it cost and how it ended.",
 )  # fmt: skip
 
 PARTITIONS = Table(

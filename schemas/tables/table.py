@@ -20,7 +20,7 @@ class Table:
     """A table: its name, its fields in order, the fields that identify a row, and those that older partitions of it lack.
 
     `later` is the one place that says so: what release 0.1.0 or a later one wrote without them is read with null there.
-    `about` says what a row is, or which rows there are, where the columns do not say it.
+    `about` says what a row is, and which rows there are.
     """
 
     name: str

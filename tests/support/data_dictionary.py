@@ -6,22 +6,46 @@ from enum import StrEnum
 
 from schemas.benchmark import exam
 from schemas.statuses import cells, nights, people, rows
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.catalogue import TABLES, key_of_all
 from schemas.tables.field import IMAGE_TYPE, Field
+from schemas.tables.nights import BRIDGES, DESIGNS, DRIFT, EXAM, JURY, NIGHTS, RELIABILITY
+from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
 from schemas.tables.table import SCHEMA_VERSION, Table
+
+_OF_PEOPLE = (AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES)
+_OF_JUDGES = (NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, EXAM)
+_STORED = (SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, RUNS)
+
+
+def _links(*names: str) -> str:
+    return ", ".join(f"[{name}](#{name})" for name in names)
+
 
 _INTRODUCTION = f"""\
 # Tables
 
-Every table is Parquet with the Arrow schema below; each column's sentence and unit are in the schema's field metadata too.
-Schema version {SCHEMA_VERSION}. This page is made from `schemas/` by `tests/support/data_dictionary.py`; edit it there.
+This page describes every column of Salon's tables and every value of their status columns. It is generated from `schemas/` by
+`tests/support/data_dictionary.py`; edit the descriptions in `schemas/`.
 
-What breaks a reader, and so raises the schema version: removing or renaming a column, changing its type or unit, letting a
-column be null that was not, changing a table's key or what a row is. Adding a column or a word of a closed list does not.
+| to find | look in |
+|---|---|
+| the ranking, and who is better | {_links("standings", "benchmark_wide", "comparisons")} |
+| means with intervals, coverage and failures | {_links("benchmark_long", "pooled", "failures", "distributions", "health")} |
+| pairs of pictures: win rates and ratings | {_links("preferences", "preference_ratings", "position_bias")} |
+| people's ratings and votes, and figures corrected by them | {_links(*(table.name for table in _OF_PEOPLE))} |
+| how reliable the judge is, and whether it drifts | {_links(*(table.name for table in _OF_JUDGES))} |
+| what was asked and answered | {_links(*(table.name for table in _STORED))} |
 
-A key tells the rows of one publication apart. Where those of several stand together, in `salon.duckdb` and in a glob below
-`tables/` (there the path's `publication=`), `publication_id` belongs to it and to every join: the same cell of the next night
-has the same `cell_id`. Of the current publication alone `salon.duckdb` has `current_<table>` ([dashboards.md](dashboards.md)).
+All tables are Parquet files with the Arrow schema below. The schema's field metadata also has each column's description and unit.
+The schema version is {SCHEMA_VERSION}. It rises with a change that breaks a reader: a column is removed, is renamed, changes its
+type or unit, or may newly be null; a value leaves a closed list; a table's key, or what a row is, changes. Adding a column or a
+value does not raise it ([schema-versions.md](schema-versions.md)).
+
+**Keys.** A table's key identifies a row within one publication. `salon.duckdb`, and a glob below `tables/`, hold the rows of
+several publications. There, add `publication_id` (`publication=` in the glob's paths) to the key and to every join, because the
+same cell has the same `cell_id` every night. `current_<table>` in `salon.duckdb` holds the current publication's rows alone
+([dashboards.md](dashboards.md)).
 """
 
 
@@ -35,15 +59,15 @@ def data_dictionary() -> str:
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]
     sections = [_INTRODUCTION, *(_table(table) for table in TABLES.values())]
-    sections += ["## Closed lists of words\n", *(_words(kind, is_column=kind in used) for kind in words)]
+    sections += ["## Closed lists of values\n", *(_words(kind, is_column=kind in used) for kind in words)]
     return "\n".join(sections)
 
 
 def _table(table: Table) -> str:
-    more = "; of several publications with `publication_id`" if key_of_all(table) != table.key else ""
+    more = ". Across publications, add `publication_id`" if key_of_all(table) != table.key else ""
     lines = [f"## {table.name}\n", *([f"{table.about}\n"] if table.about else [])]
     lines += [f"Key: {', '.join(f'`{name}`' for name in table.key)}{more}.\n"]
-    lines += ["| column | type | null | unit | allowed | what it is |", "|---|---|---|---|---|---|"]
+    lines += ["| column | type | null | unit | allowed | description |", "|---|---|---|---|---|---|"]
     for field in table.fields:
         null = "yes" if field.is_nullable else "no"
         lines.append(
@@ -63,13 +87,13 @@ def _allowed(field: Field) -> str:
         return f"{field.length} hexadecimal characters"
     if field.minimum is not None and field.maximum is not None:
         return f"{field.minimum:g} to {field.maximum:g}"
-    return f"at least {field.minimum:g}" if field.minimum is not None else ""
+    return f"≥ {field.minimum:g}" if field.minimum is not None else ""
 
 
 def _words(kind: type[StrEnum], *, is_column: bool) -> str:
     """The words of an enumeration with the comment that stands beside each in its source."""
     said = dict(re.findall(r'^\s+\w+ = "([^"]+)"(?:  # (.*))?$', inspect.getsource(kind), re.MULTILINE))
-    where = "" if is_column else " (not a column's type: words that appear in text columns)"
+    where = "" if is_column else " These values appear in text columns that are not closed."
     lines = [f"### {kind.__name__}\n", f"{inspect.getdoc(kind)}{where}\n", *(_word(member.value, said) for member in kind)]
     return "\n".join(lines) + "\n"
 

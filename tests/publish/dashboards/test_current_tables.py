@@ -58,7 +58,7 @@ def test_the_publication_is_part_of_the_key_where_several_stand_together(table: 
 
 def test_the_page_of_tables_says_of_which_the_publication_is_part_of_the_key() -> None:
     page = data_dictionary()
-    assert "\nKey: `cell_id`, `reason`; of several publications with `publication_id`.\n" in page
+    assert "\nKey: `cell_id`, `reason`. Across publications, add `publication_id`.\n" in page
     assert "\nKey: `publication_id`, `check`.\n" in page
     assert "`n_failed` has no rows here" in page.partition("## failures")[2].partition("\n## ")[0]
 
