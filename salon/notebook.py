@@ -66,7 +66,7 @@ def _weights(rows: "pl.DataFrame") -> str:
     sizes = sorted({int(n) for name in names[1:] for n in known[name]}) if not known.is_empty() else []
     if len(sizes) < 2:
         return ""
-    told = f"the smallest brings {sizes[0]} prompts, the largest {sizes[-1]}"
+    told = f"the smallest has {sizes[0]} prompts, the largest {sizes[-1]}"
     return f"<p>{max(known[names[0]])} categories weigh the same; {told}</p>"
 
 

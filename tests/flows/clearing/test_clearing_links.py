@@ -62,7 +62,7 @@ def test_what_is_behind_a_link_stays_and_all_else_goes(tmp_path: Path, salon: Ca
     said = salon("gc", "--lake", root, "--yes")
     assert said.code == 0, said.err
     if place not in NOTES:  # which are not listed where they stay
-        assert f"{place}isalink:nothingistakenawaybehindit" in "".join(said.out.split())
+        assert f"{place}isalink:nothingbehinditisdeleted" in "".join(said.out.split())
     assert {name: content for name, content in _held(outside).items() if name in before} == before
     for name in {"tiles", "taken", "verdicts", "planned", "sources", "staging"} - {place}:
         assert not any((root / name).iterdir()), name

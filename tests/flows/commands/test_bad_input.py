@@ -154,7 +154,7 @@ def test_csv_as_spreadsheets_write_it(
     assert samples["status"].to_list() == ["ok", "ok"]
     assert samples["prompt"][1] == "two"
     other = next((word for mark, word in ((b";", "semicolon"), (b"\t", "tab")) if mark in content.splitlines()[0]), None)
-    note = f"source 'drawn': 'm.csv' is read with a {other} between its cells"
+    note = f"source 'drawn': 'm.csv' is read with a {other} as separator"
     assert (note in " ".join(said.out.split())) == (other is not None)
 
 

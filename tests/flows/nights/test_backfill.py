@@ -142,7 +142,7 @@ def test_a_backfill_of_one_checkpoint_counts_the_requests_of_its_whole_table(tmp
     after = run_backfill(RunContext.of(run, reporter=Hearing()), plan_backfill(run, None, None, Reporter())).run
     assert after is not None
     assert set(after.cells["checkpoint"]) == {"step-1", "step-2"}
-    assert any(f"{MODEL}/step-0" in said and "no source holds" in said for said in told)
+    assert any(f"{MODEL}/step-0" in said and "no longer in any source" in said for said in told)
 
 
 def _claim_for_a_dead_process(folder: Path) -> None:

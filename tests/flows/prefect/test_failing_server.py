@@ -141,7 +141,7 @@ def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: p
         shown("judge", 1.0)
 
     moves()
-    assert caplog.text.count("the Prefect server does not answer as it should (Server error '500") == 1
+    assert caplog.text.count("the Prefect server does not answer correctly (Server error '500") == 1
     assert "fault of Salon's own" not in caplog.text
     assert artifacts_of("salon-progress-is-not-heard") == [100.0]  # its end, though it was to be left alone a while
 

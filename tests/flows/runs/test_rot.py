@@ -110,7 +110,7 @@ def test_what_rotted_is_named_at_once_and_nothing_is_published(
     assert run(["run", str(home / "b.toml"), "--run-date", "2026-01-03"]) == 3
     said = capsys.readouterr().err
     assert named in said
-    assert "run again" in said
+    assert re.search("run (the same command )?again", " ".join(said.split()))
     assert "Traceback" not in said
     assert time.monotonic() - started < 11  # trying again would not mend it, and takes 12 s
     assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1

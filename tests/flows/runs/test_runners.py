@@ -137,7 +137,7 @@ def end_and_wait(context: object, shard: object) -> None:
 
 
 def test_other_code_is_not_run() -> None:
-    with pytest.raises(InputError, match="other code"):
+    with pytest.raises(InputError, match="a different version of Salon's code"):
         WorkerCall(__name__, "is_stopping", (), None, "0" * 64)(None, None)
 
 

@@ -107,7 +107,7 @@ def test_python_opens_an_agreement_by_its_id_and_reads_its_tables_by_name(lake_r
     assert p.tables == ["agreement", "preferences", "ratings"]
     assert p.table("ratings").height == 3
     assert "agreement with people or a judge; its tables: agreement, preferences, ratings" in p._repr_html_()
-    with pytest.raises(salon.SalonError, match="has no table 'votes'; it has agreement, preferences, ratings"):
+    with pytest.raises(salon.SalonError, match="has no table 'votes'; available: agreement, preferences, ratings"):
         p.table(VOTES.name)
 
 

@@ -435,7 +435,7 @@ def test_a_partition_that_is_not_as_its_marker_says(copied: Path, change: Callab
 def test_without_replies_nothing_is_derived_and_that_is_a_difference(copied: Path) -> None:
     _fewer_parts(copied)
     found = _verdict(copied).differences
-    assert any(one.place == "scores" and "cannot be made again" in one.derived for one in found)
+    assert any(one.place == "scores" and "cannot be rebuilt" in one.derived for one in found)
 
 
 def test_an_identity_that_is_not_what_the_folder_is_named_by(copied: Path) -> None:

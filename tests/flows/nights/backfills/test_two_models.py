@@ -29,7 +29,7 @@ def test_a_checkpoint_of_two_models_is_left_out(tmp_path: Path, salon: Callable[
     others = salon("backfill", file, "--all")
     told = " ".join(others.err.split())
     assert (others.code, scoring.n) == (3, n_asked + N_PROMPTS)
-    assert "m/step-1: its replies under alignment by judge judge-2026-01-01 are of 2 models (judge-2026-01-01, judge-2026" in told
+    assert "m/step-1: its replies under alignment by judge judge-2026-01-01 come from 2 models (judge-2026-01-01, " in told
     assert "accept_models = […]" in told
     assert set(cells_of(lake)["checkpoint"]) == {"step-2", "step-3"}
     whole = salon("run", file)

@@ -52,7 +52,7 @@ def test_nights_are_held_to_the_model_that_answered(
     assert 'on_model_change = "alert"' in stopped.err
     assert provider.n - n < N_SAMPLES
     assert night(3, "alert").code == 0
-    assert night(2).out.startswith("the night of 2026-03-02 is published")
+    assert night(2).out.startswith("the night of 2026-03-02 is already published")
 
 
 @pytest.mark.parametrize(
