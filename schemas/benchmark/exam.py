@@ -14,17 +14,17 @@ OCCASION = "exam"
 
 
 class PlantedFault(StrEnum):
-    """What is wrong with a twin; HARMLESS with nothing: the same sample, re-encoded and asked once more."""
+    """What is wrong with a twin."""
 
-    HARMLESS = "harmless"
+    HARMLESS = "harmless"  # no fault: the same sample, re-encoded and asked once more
     SWAPPED_PROMPT = "swapped_prompt"  # the prompt of another sample
-    MISSPELT_TEXT = "misspelt_text"  # the text that the prompt quotes is another
+    MISSPELT_TEXT = "misspelt_text"  # two letters are swapped in the text that the prompt quotes
     WRONG_COUNT = "wrong_count"  # the prompt's number is one more or one less
-    MIRRORED = "mirrored"  # left is right, where a text says a side
-    RECOLOURED = "recoloured"  # every hue a third of the circle on, where a text says a colour
+    MIRRORED = "mirrored"  # left and right are swapped, if a text says a side
+    RECOLOURED = "recoloured"  # every hue is shifted by a third of the circle, if a text says a color
     ERASED = "erased"  # the most conspicuous region is filled in from around it
-    DOUBLED = "doubled"  # the same region stands in a second place too
-    BLURRED = "blurred"
+    DOUBLED = "doubled"  # the most conspicuous region is repeated in another place
+    BLURRED = "blurred"  # fine detail is lost
 
 
 FAULTS: tuple[PlantedFault, ...] = tuple(fault for fault in PlantedFault if fault is not PlantedFault.HARMLESS)
@@ -33,18 +33,18 @@ IN_PROMPTS = frozenset({PlantedFault.SWAPPED_PROMPT, PlantedFault.MISSPELT_TEXT,
 
 
 class Sight(StrEnum):
-    """What an exam says of a judge's dimension and one fault, after correction for all that it was examined in."""
+    """What an exam says about a dimension and a fault, after correction for the family."""
 
-    SEES = "sees"  # at least the floor's share is noticed
-    BLIND = "blind"  # less than the floor's share is noticed
-    CANNOT_TELL = "cannot_tell"  # these twins leave both open
+    SEES = "sees"  # it notices at least the floor's share
+    BLIND = "blind"  # it notices less than the floor's share
+    CANNOT_TELL = "cannot_tell"  # the twins leave both open
 
 
 class ExamReason(StrEnum):
-    """Why a row of `exam` has no verdict, where CellReason does not say it."""
+    """Why a row of `exam` has no verdict, if CellReason does not say it."""
 
-    NO_TWINS = "no_twins"  # of no sample are all three scores there: untouched, harmless, faulted
-    NO_ROOM = "no_room"  # every untouched score is at the scale's lowest end: there is nothing to take off
+    NO_TWINS = "no_twins"  # no sample has all three scores: untouched, harmless, faulted
+    NO_ROOM = "no_room"  # every untouched score is at the scale's lowest end, so none can fall
 
 
 class Exam(Section):

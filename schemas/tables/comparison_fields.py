@@ -14,13 +14,13 @@ def _flag(name: str, about: str, *, null: bool = False) -> Field:
 def _difference(name: str, other: str) -> tuple[Field, ...]:
     """The columns of `standings` about one comparison: delta, its interval, p, verdict, reason and prompts, in this order."""
     return (
-        number(f"delta_{name}", f"This checkpoint's mean minus that of {other}, over the prompts scored for both."),
-        number(f"delta_{name}_low", "Lower end of its corrected interval (ci_low_adjusted of `comparisons`)."),
-        number(f"delta_{name}_high", "Upper end of its corrected interval (ci_high_adjusted)."),
-        number(f"p_{name}", "Its corrected p (p_adjusted).", low=0, high=1),
-        text(f"verdict_{name}", f"Verdict of the comparison with {other}.", null=True, values=ComparisonVerdict),
-        text(f"reason_{name}", "Why delta or p is missing.", null=True),
-        count(f"n_prompts_{name}", "Prompts scored for both checkpoints.", null=True),
+        number(f"delta_{name}", f"This checkpoint's mean minus that of {other}, over shared prompts."),
+        number(f"delta_{name}_low", f"Lower end of delta_{name}'s corrected interval."),
+        number(f"delta_{name}_high", f"Upper end of delta_{name}'s corrected interval."),
+        number(f"p_{name}", f"Corrected p-value of delta_{name}.", low=0, high=1),
+        text(f"verdict_{name}", f"Verdict on delta_{name}.", null=True, values=ComparisonVerdict),
+        text(f"reason_{name}", f"Why delta_{name} or its p is missing.", null=True),
+        count(f"n_prompts_{name}", f"Prompts that delta_{name} is over.", null=True),
     )
 
 
@@ -41,11 +41,10 @@ DELTA_LOW_ADJUSTED = number(
 DELTA_HIGH_ADJUSTED = number("ci_high_adjusted", "Upper end of delta's corrected interval.")
 DELTA_BOUND_LOW = number(
     "delta_bound_low",
-    "Delta over the prompts judged for both if every failure of a had its lowest possible score and "
-    "every failure of b its highest.",
+    "Delta, over the prompts judged for both, if each failure of a had its lowest possible score and each of b its highest.",
 )
 DELTA_BOUND_HIGH = number(
-    "delta_bound_high", "Delta if every failure of a had its highest possible score and every failure of b its lowest."
+    "delta_bound_high", "Delta if each failure of a had its highest possible score and each of b its lowest."
 )
 DELTA_BOUND_CI_LOW = number(
     "delta_bound_ci_low",
@@ -54,14 +53,13 @@ DELTA_BOUND_CI_LOW = number(
 DELTA_BOUND_CI_HIGH = number("delta_bound_ci_high", "Upper end of delta_bound_high's corrected interval.")
 TEST = text("test", "The test that p comes from.", null=True, values=ComparisonTest)
 P = number("p", "Two-sided p-value for no difference.", low=0, high=1)
-P_ADJUSTED = number("p_adjusted", "p corrected for the number of comparisons in the family.", low=0, high=1)
+P_ADJUSTED = number("p_adjusted", "p corrected for the family's comparisons.", low=0, high=1)
 VERDICT = text("verdict", "The conclusion about a; ranks, colors and wording follow it.", null=True, values=ComparisonVerdict)
-ADJUSTMENT = text("adjustment", "How p and the interval were corrected for multiple comparisons.", null=True, values=Correction)
+ADJUSTMENT = text("adjustment", "How p and interval are corrected.", null=True, values=Correction)
 FAMILY = text("family", "Family: rows with the same text were corrected together.", null=True)
 IS_PRIMARY = _flag(
     "is_primary",
-    "Whether the row belongs to the primary family, on which claims and alerts rest; if false, it is "
-    "exploratory. Null without p.",
+    "Whether the row is in the primary family, on which claims and alerts rest; else it is exploratory. Null without p.",
     null=True,
 )
 N_FAMILY = count("n_family", "Comparisons in the family; one that appears as several kinds counts once.", null=True)
@@ -71,8 +69,8 @@ TIE = count("tie", "Paired prompts on which both score the same.")
 LOSS = count("loss", "Paired prompts on which b scores higher.")
 MDE80 = number(
     "mde80",
-    "Minimum detectable effect: the true difference that a test with this se finds in 80 % of cases (at "
-    "5 %, two-sided, uncorrected).",
+    "Minimum detectable effect: the true difference found in 80 % of cases with this se (at 5 %, two-sided, uncorrected). "
+    "Null for five prompts or fewer.",
     low=0,
 )
 FAIL_RATE_A = number("fail_rate_a", "Failure rate of a.", low=0, high=1)
@@ -155,5 +153,5 @@ MICRO_ESTIMATE = number("micro_estimate", "The mean over all images (`__micro__`
 MICRO_CI_LOW = number("micro_ci_low", "Lower end of micro_estimate's confidence interval.")
 MICRO_CI_HIGH = number("micro_ci_high", "Upper end of micro_estimate's confidence interval.")
 CATEGORIES_JSON = text(
-    "categories_json", 'Estimates by category, as a JSON object such as {"colors":7.5}; a blocked category has null.'
+    "categories_json", 'Estimates by category, as a JSON object such as {"colors":7.5}; null for a category without an estimate.'
 )

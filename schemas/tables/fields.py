@@ -12,8 +12,8 @@ DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the data
 SOURCE = text("source", "Name of the source in the benchmark file.")
 SOURCE_KEY = text("source_key", "Where the row is in its source, for people to read: a relative path, or file and row.")
 ITEM_ID = text("item_id", "The source's own id of the row, if it has one.", null=True)
-MODEL = text("model", "The image model that made the sample.")
-CHECKPOINT = text("checkpoint", "The model's checkpoint; `unnamed` if the source does not name one.")
+MODEL = text("model", "The image model under test.")
+CHECKPOINT = text("checkpoint", "The model's checkpoint; `unnamed` if the source names none.")
 PROMPT = text("prompt", "The prompt that the image model was given.", null=True)
 CATEGORY = text("category", "The category under which the sample is reported.", null=True)
 QUESTION = text("question", "The first question of a conversation.", null=True)
@@ -55,7 +55,7 @@ REQUEST_KEY = digest("request_key", "sha256 over canonical JSON of everything th
 RUBRIC_ID = text("rubric_id", "The rubric's id.")
 RUBRIC_VERSION = text("rubric_version", "The rubric's declared version.")
 RUBRIC_DIGEST = digest("rubric_digest", "sha256 over the files of the rubric folder; changing one byte changes it.")
-JUDGE_MODEL = text("judge_model", "The judge: its name in the benchmark file, or else its model.")
+JUDGE_MODEL = text("judge_model", "The judge's name, or else its model.")
 REPEAT = count("repeat", "Number of the repeat, from 0.")
 OCCASION = text(
     "occasion", "Normally empty. The date for anchors, which are judged again every night; `exam` for twins with planted faults."
@@ -84,7 +84,7 @@ LOOK = count("look", "The look at which asking ended, from 1; null if the run ha
 N_LOOKS = count("n_looks", "Number of looks planned; null if the run has no looks.", null=True)
 ITEM = text("item", "Id of the item within its sample or request; empty if the score is for the whole.", null=True)
 JUDGEMENT_STATUS = text("status", "What the plan decided for the sample.", values=JudgementStatus)
-REASON = text("reason", "Reason code: why a score, figure, interval or rank is missing. Otherwise null.", null=True)
+REASON = text("reason", "Why a score, figure, interval or rank is missing; otherwise null.", null=True)
 PARAMETERS_JSON = text("parameters_json", "The judge's sampling parameters, as canonical JSON.")
 MESSAGES_JSON = text(
     "messages_json",
@@ -148,7 +148,7 @@ IS_RULE_KEPT = Field(
 )
 
 # --- data checks ------------------------------------------------------------------------------------------------
-PUBLISHED = digest("publication_id", "The publication of this row: sha256 over everything it is made from.")
+PUBLISHED = digest("publication_id", "Id of the publication: sha256 over its inputs.")
 CHECK = text("check", "Name of the data check: table.column.expectation.")
 CHECK_STATUS = text("status", "Whether the check passed.", values=CheckStatus)
 SEVERITY = text("severity", "What a failed check does.", values=CheckSeverity)
@@ -160,25 +160,23 @@ ROW_KEY_JSON = text("row_key_json", "Key of that row, as canonical JSON.")
 
 # --- published cells --------------------------------------------------------------------------------------------
 CELL_ID = text("cell_id", "Id of the cell (12 hexadecimal characters), for `salon explain`.")
-RUN_DATE = Field("run_date", pa.date32(), "The date that the run is for.")
-BENCHMARK = text("benchmark", "The benchmark's name.")
-CELL_CATEGORY = text(
-    "category", "The category, or a total: `__macro__` (mean over categories) or `__micro__` (mean over images)."
-)
+RUN_DATE = Field("run_date", pa.date32(), "The run's logical date.")
+BENCHMARK = text("benchmark", "Name of the benchmark.")
+CELL_CATEGORY = text("category", "The category, `__macro__` (mean over categories) or `__micro__` (mean over images).")
 METRIC = text("metric", "What is estimated: `mean`, or `share_at_least_K`, the share of scores of K or more.")
 ESTIMAND = text("estimand", "The population of prompts that the figure is about.", values=Estimand)
-ESTIMATE = number("estimate", "The figure; if it is null, `reason` says why.")
+ESTIMATE = number("estimate", "The figure; if null, `reason` says why.")
 SE = number("se", "Standard error of the estimate, with prompts as clusters.", low=0)
 CI_LOW = number("ci_low", "Lower end of the estimate's confidence interval.")
 CI_HIGH = number("ci_high", "Upper end of the estimate's confidence interval.")
-CI_LEVEL = number("ci_level", "Nominal level of the confidence interval.", null=False, low=0, high=1)
-CI_METHOD = text("ci_method", "How the confidence interval is computed.", null=True)
-DF = number("df", "Degrees of freedom of the confidence interval.", low=0)
-SCALE_LOW = number("scale_low", "Lower end of the figure's scale.", null=False)
-SCALE_HIGH = number("scale_high", "Upper end of the figure's scale.", null=False)
+CI_LEVEL = number("ci_level", "Nominal confidence level.", null=False, low=0, high=1)
+CI_METHOD = text("ci_method", "How the interval is computed.", null=True)
+DF = number("df", "Degrees of freedom of the interval.", low=0)
+SCALE_LOW = number("scale_low", "Lower end of the scale.", null=False)
+SCALE_HIGH = number("scale_high", "Upper end of the scale.", null=False)
 N_PROMPTS = count("n_prompts", "Prompts with at least one score.")
 N_IMAGES = count("n_images", "Samples with at least one score.")
-N_JUDGEMENTS = count("n_judgements", "Judgements that belong to the cell, with or without a score.")
+N_JUDGEMENTS = count("n_judgements", "Judgements in the cell, scored or not.")
 N_SCORED = count("n_scored", "Judgements with a score that counts.")
 N_FAILED = count("n_failed", "Judgements without a score that counts (failures).")
 N_NOT_APPLICABLE = count("n_not_applicable", "").or_null(
@@ -189,7 +187,7 @@ N_RULE_VIOLATIONS = count("n_rule_violations", "Readable scores that a declared 
 WHY_NO_SCORE = text("reason", "Why these judgements have no score that counts.")
 N_FAILED_SO = count("n_failed", "Number of judgements that failed for this reason.")
 FAIL_RATE = number("fail_rate", "n_failed / n_judgements; null without judgements.", low=0, high=1)
-COVERAGE = number("coverage", "n_scored / n_judgements; null without judgements.", low=0, high=1)
+COVERAGE = number("coverage", "Share of judgements with a score that counts; null without judgements.", low=0, high=1)
 COVERAGE_FLOOR = number(
     "coverage_floor", "The benchmark's minimum coverage; below it the cell is blocked.", null=False, low=0, high=1
 )
@@ -206,7 +204,7 @@ CELL_BOUND_CI_HIGH = number(
 DESIGN_EFFECT = number(
     "design_effect", "Variance with prompts as clusters, divided by the variance of as many independent images.", low=0
 )
-CELL_STATUS = text("status", "Whether the row has an estimate and an interval.", values=CellStatus)
+CELL_STATUS = text("status", "Whether estimate and interval exist.", values=CellStatus)
 
 # --- distributions, health --------------------------------------------------------------------------------------
 SCORE_FROM = number("score_from", "Lower end of the step, inclusive.", null=False)

@@ -13,14 +13,15 @@ BENCHMARK_LONG = Table(
         f.CELL_ID, f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.MODEL,
         f.CHECKPOINT, f.DIMENSION, f.CELL_CATEGORY, f.METRIC, f.ESTIMAND, f.ESTIMATE,
         f.SE.or_null("Standard error of the estimate, with prompts as clusters (for `these_prompts`, as strata)."), f.CI_LOW,
-        f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS, f.N_SCORED,
+        f.CI_HIGH, f.CI_LEVEL, f.CI_METHOD, f.DF, f.SCALE_LOW.not_null("Lower end of the dimension's scale; 0 for a share."),
+        f.SCALE_HIGH.not_null("Upper end of the dimension's scale; 1 for a share."), f.N_PROMPTS, f.N_IMAGES, f.N_JUDGEMENTS,
+        f.N_SCORED,
         f.N_FAILED, f.N_RULE_VIOLATIONS, f.FAIL_RATE, f.COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH,
         f.DESIGN_EFFECT, f.CELL_STATUS, f.REASON, f.CELL_BOUND_CI_LOW, f.CELL_BOUND_CI_HIGH,
         f.N_NOT_APPLICABLE, f.LOOK, f.N_LOOKS,
     ),
     key=("cell_id",),
-    about="One row per cell: one judge's scores of one checkpoint in one dimension, for one category or total, "
-    "metric and estimand.",
+    about="One row per cell: a judge's scores of a checkpoint in one dimension, category or total, metric and estimand.",
 )  # fmt: skip
 
 BENCHMARK_WIDE = Table(
@@ -33,9 +34,8 @@ BENCHMARK_WIDE = Table(
         f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, c.FAILS_MORE,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "dimension"),
-    about="One row per rubric, judge, checkpoint and dimension: the `__macro__` mean for prompts like these, "
-    "its rank and what is "
-    "beside it. Everything here is in the other tables too.",
+    about="One row per rubric, judge, checkpoint and dimension, for reading: the `__macro__` mean for prompts like these with "
+    "rank, deltas and coverage. All of it is in other tables too.",
 )  # fmt: skip
 
 COMPARISONS = Table(
@@ -85,11 +85,9 @@ FAILURES = Table(
         f.DIMENSION, f.CELL_CATEGORY, f.WHY_NO_SCORE, f.N_FAILED_SO,
     ),
     key=("cell_id", "reason"),
-    about="What has no score, and why: one row per reason and cell of `benchmark_long`, including totals, but "
-    "only for the metric "
-    "`mean` and the estimand `prompts_like_these`. In the cells of other metrics and of `these_prompts` "
-    "the same judgements failed; "
-    "their `n_failed` has no rows here.",
+    about="What has no score, and why: one row per reason and cell of `benchmark_long`, including totals, for the metric `mean` "
+    "and the estimand `prompts_like_these`. In cells of other metrics and of `these_prompts` the same judgements failed; their "
+    "`n_failed` has no rows here.",
 )  # fmt: skip
 
 DISTRIBUTIONS = Table(
@@ -107,8 +105,7 @@ PREFERENCES = Table(
     "preferences",
     p.PREFERENCES,
     key=p.PREFERENCES_KEY,
-    about="One row per two checkpoints, a and b, whose pictures were compared as pairs, for each category and "
-    "total: who wins how often.",
+    about="One row per two checkpoints, a and b, compared in pairs of pictures, and category or total: how often a wins.",
 )
 
 PREFERENCE_RATINGS = Table(
@@ -132,7 +129,7 @@ HEALTH = Table(
         f.MEASURE, f.WORD, f.VALUE, f.N_KNOWN,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "measure", "word"),
-    about="How asking went, from the stored replies: one row per measure and what it is split by.",
+    about="How asking went, computed from the stored replies: one row per measure and `word` that it is split by.",
 )  # fmt: skip
 
 POOLED = Table(
@@ -144,6 +141,5 @@ POOLED = Table(
         o.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON,
     ),
     key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),
-    about="One row per cell of the mean over all judges, on the samples that every judge scored. Empty with "
-    "fewer than two judges.",
+    about="One row per cell of the mean over all judges, on samples that every judge scored. Empty with fewer than two judges.",
 )  # fmt: skip

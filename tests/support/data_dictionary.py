@@ -38,9 +38,8 @@ This page describes every column of Salon's tables and every value of their stat
 | what was asked and answered | {_links(*(table.name for table in _STORED))} |
 
 All tables are Parquet files with the Arrow schema below. The schema's field metadata also has each column's description and unit.
-The schema version is {SCHEMA_VERSION}. It rises with a change that breaks a reader: a column is removed, is renamed, changes its
-type or unit, or may newly be null; a value leaves a closed list; a table's key, or what a row is, changes. Adding a column or a
-value does not raise it ([schema-versions.md](schema-versions.md)).
+The schema version is {SCHEMA_VERSION}. A change that breaks a reader raises it, for example when a column is removed or may newly
+be null. Adding a column or a value does not ([schema-versions.md](schema-versions.md)).
 
 **Keys.** A table's key identifies a row within one publication. `salon.duckdb`, and a glob below `tables/`, hold the rows of
 several publications. There, add `publication_id` (`publication=` in the glob's paths) to the key and to every join, because the
@@ -49,17 +48,22 @@ same cell has the same `cell_id` every night. `current_<table>` in `salon.duckdb
 """
 
 
+_ABOUT_VALUES = """\
+A column that links here holds only the values of that list. The other lists give values of open text columns, such as `reason`,
+`category`, `metric` or `text_flags`.
+"""
+
+
 def data_dictionary() -> str:
     """The whole page as Markdown."""
-    used = {field.values for table in TABLES.values() for field in table.fields if field.values}
-    words = [
+    kinds = [
         value
         for module in (rows, cells, people, nights, exam)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]
     sections = [_INTRODUCTION, *(_table(table) for table in TABLES.values())]
-    sections += ["## Closed lists of values\n", *(_words(kind, is_column=kind in used) for kind in words)]
+    sections += ["## Closed lists of values\n", _ABOUT_VALUES, *(_values(kind) for kind in kinds)]
     return "\n".join(sections)
 
 
@@ -84,22 +88,21 @@ def _allowed(field: Field) -> str:
     if field.values:
         return f"[{field.values.__name__}](#{field.values.__name__.lower()})"
     if field.length:
-        return f"{field.length} hexadecimal characters"
+        return f"{field.length}-digit hex"
     if field.minimum is not None and field.maximum is not None:
         return f"{field.minimum:g} to {field.maximum:g}"
     return f"≥ {field.minimum:g}" if field.minimum is not None else ""
 
 
-def _words(kind: type[StrEnum], *, is_column: bool) -> str:
-    """The words of an enumeration with the comment that stands beside each in its source."""
+def _values(kind: type[StrEnum]) -> str:
+    """The values of an enumeration with the comment beside each in its source."""
     said = dict(re.findall(r'^\s+\w+ = "([^"]+)"(?:  # (.*))?$', inspect.getsource(kind), re.MULTILINE))
-    where = "" if is_column else " These values appear in text columns that are not closed."
-    lines = [f"### {kind.__name__}\n", f"{inspect.getdoc(kind)}{where}\n", *(_word(member.value, said) for member in kind)]
+    lines = [f"### {kind.__name__}\n", f"{inspect.getdoc(kind)}\n", *(_value(member.value, said) for member in kind)]
     return "\n".join(lines) + "\n"
 
 
-def _word(word: str, said: dict[str, str]) -> str:
-    return f"- `{word}`: {said[word]}" if said.get(word) else f"- `{word}`"
+def _value(value: str, said: dict[str, str]) -> str:
+    return f"- `{value}`: {said[value]}" if said.get(value) else f"- `{value}`"
 
 
 def _cell(text: str) -> str:
