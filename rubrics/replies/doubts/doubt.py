@@ -4,7 +4,8 @@ How numbers are read stands outside it, in read.py.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 from rubrics.model import Dimension
@@ -13,7 +14,7 @@ from rubrics.replies.doubts.other_languages import is_another_number, is_another
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
 from rubrics.replies.doubts.second_answers import is_answered_otherwise
 from rubrics.replies.doubts.stated_scales import states_another_scale
-from rubrics.replies.doubts.taken_back import is_answered_again, is_withdrawn
+from rubrics.replies.doubts.taken_back import is_answered_again, is_renamed, is_withdrawn
 from rubrics.replies.doubts.verdicts import states_another_verdict
 from rubrics.replies.doubts.withdrawals import is_taken_away
 from rubrics.replies.doubts.words import Sentences, lowered, squeezed, without_quotations, words_of
@@ -23,7 +24,8 @@ from schemas.statuses.rows import ParseReason
 
 _OF_AN_OBJECT = re.compile(r"(?<=[{\[,])\n|\n(?=[ \t]{0,80}+[}\]])")
 _BEFORE, _BEHIND = 120, 70
-_N_CHARACTERS_MAX = 16_000  # what more there is of a reply is not looked through
+_N_FIRST, _N_LAST = 16_000, 4_000  # characters near numbers; what stands between is not looked through
+_N_NUMBERS_MAX = 5_000
 _WORDS = frozenset({*NUMBER_WORDS, "twenty", "fifty", "hundred", "binary", "percentage", "percent"})
 _NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
@@ -55,7 +57,10 @@ def doubt(
     """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
     text, words, sentences = told
     first = min((stop for _, stop in spans.values()), default=0)
-    near = around_numbers(text, words, spans)
+    places = _numbers(text, words, spans)
+    if places is None:
+        return ParseReason.MALFORMED
+    near = _around(places, text)
     if (
         grades_otherwise(sentences)
         or is_another_scale(sentences, dimensions)
@@ -70,7 +75,8 @@ def doubt(
             bool(near)
             and (
                 is_answered_again(text, end, scores.values(), dimensions)
-                or is_withdrawn(around_numbers(text, words, spans, first), words, scores, dimensions)
+                or is_renamed(near, scores, dimensions)
+                or is_withdrawn(_near_behind(first, near, places, text), words, scores, dimensions)
                 or states_another_verdict(near, words, scores.values())
             )
         )
@@ -93,32 +99,47 @@ def doubt_of_words(
 
 def states_a_scale(told: Told, dimensions: tuple[Dimension, ...]) -> bool:
     """Whether near a number of the text, be it a score's or not, a scale is said that is none of the dimensions'."""
-    return states_another_scale(around_numbers(told.text, told.words, {}), told.words, dimensions)
+    places = _numbers(told.text, told.words, {})
+    return places is not None and states_another_scale(_around(places, told.text), told.words, dimensions)
 
 
-def around_numbers(text: str, words: frozenset[str], spans: Spans, first: int = 0) -> str:
-    """The pieces of the text near digits that are no score of the form, and near number words; a mark between them. Empty: none.
+def _numbers(text: str, words: frozenset[str], spans: Spans) -> list[tuple[int, int]] | None:
+    """Where digits stand that are no score of the form, and number words; None where there are 5,000 or more: a flood, no reply.
 
-    Most replies hold no other number, and need not be looked through for what is said of one. `words` are the text's; `first`:
-    where the first number stands that is asked for.
+    Most replies hold no other number, and need not be looked through for what is said of one. `words` are the text's.
     """
-    own = {start for start, _ in spans.values()}
-    places = [found.span() for found in DIGITS.finditer(text, first) if found.start() not in own]
-    if named := words & _WORDS:
-        places += _places(text, named, first)
+    own, named = {start for start, _ in spans.values()}, words & _WORDS
+    if len(text) < _N_NUMBERS_MAX:
+        places = [found.span() for found in DIGITS.finditer(text) if found.start() not in own]
+        return sorted([*places, *_places(text, named)]) if named else places
+    every = (found.span() for found in DIGITS.finditer(text) if found.start() not in own)
+    places = list(islice(chain(every, _places(text, named)), _N_NUMBERS_MAX))
+    return sorted(places) if len(places) < _N_NUMBERS_MAX else None
+
+
+def _around(places: Sequence[tuple[int, int]], text: str) -> str:
+    """The pieces of the text near these places, a mark between them."""
     if not places:
         return ""
-    return squeezed(_CUT.join(text[start:stop] for start, stop in _merged(sorted(places), text))[:_N_CHARACTERS_MAX])
+    near = _CUT.join(text[start:stop] for start, stop in _merged(places, text))
+    if len(near) > _N_FIRST + _N_LAST:
+        near = f"{near[:_N_FIRST]}{_CUT}{near[-_N_LAST:]}"
+    return squeezed(near)
 
 
-def _places(text: str, named: Iterable[str], first: int) -> Iterator[tuple[int, int]]:
-    """Where one of the words stands behind `first`, in whatever case. Finding a word is far cheaper than looking for patterns."""
+def _near_behind(first: int, near: str, places: Sequence[tuple[int, int]], text: str) -> str:
+    """`near`, but of the places from `first` on."""
+    return near if places[0][0] >= first else _around([place for place in places if place[0] >= first], text)
+
+
+def _places(text: str, named: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where one of the words stands, in whatever case. Finding a word is far cheaper than looking for patterns."""
     lower = lowered(text)
     if lower is None or len(lower) != len(text):
-        yield from (found.span() for found in _NAMED.finditer(text, first))
+        yield from (found.span() for found in _NAMED.finditer(text))
         return
     for word in named:
-        at = lower.find(word, first)
+        at = lower.find(word)
         while at >= 0:
             end = at + len(word)
             if not (_LETTER.match(text, end) or (at and _LETTER.match(text, at - 1))):

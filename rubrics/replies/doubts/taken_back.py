@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from rubrics.model import Dimension
 from rubrics.replies.doubts.stated_scales import DEPICTED
 from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
+from rubrics.replies.json_values import AMENDED, is_another_of_the_whole, rival_keys, rivals_by_name
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
@@ -140,6 +141,12 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _INSTEAD_NEEDS = ("not ", "rather than ", "instead of ")
+# A line that is a key and its number: what such a key takes back in an object, it does here.
+_KEYED = (
+    r"(?:^|\n)[ \t*_#>-]*(?:[0-9]{1,2}[.)] )?(?P<own>(?:the |my ){0,2})(?P<name>[^\W\d](?:[^\W\d]|[ _&-]){3,80}+)"
+    rf"[*`')]{{0,4}} ?[:=：] ?{_A}"
+)
+_NAME = re.compile(r"([^\W\d](?:[^\W\d]|[ _&-])*+)[*_`'\")]{0,4} ?[:=：][ *_`'\"(]{0,4}\Z")
 # Behind the form nothing was asked for: a number there that could be a mark, and counts nothing, is a second answer.
 _LOOSE = re.compile(
     rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])", re.IGNORECASE
@@ -197,13 +204,43 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float], 
         one, other = (found[2], found[1]) if found[1] else (found[3], found[4])
         if float(other) in scores.values() and float(one) not in scores.values():
             return True
+    labels = keys_by_label(dimensions)
     whole = [score for key, score in scores.items() if key.startswith(tuple(_WHOLE))] or list(scores.values())
     for asked, needles, way in _WAYS:
         if not asked.isdisjoint(words) and holds_any(low, needles):
-            said = [number_of(next(filter(None, found.groups()))) for found in compiled(way, re.IGNORECASE).finditer(near)]
-            if any(score != number for number in said for score in (whole if asked == _WHOLE else scores.values())):
-                return True
-    return _is_summed_otherwise(near, words, whole if len(whole) == 1 else [], keys_by_label(dimensions))
+            for found in compiled(way, re.IGNORECASE).finditer(near):
+                said = next(group for group, text in enumerate(found.groups(), 1) if text)
+                number, against = number_of(found[said]), whole if asked == _WHOLE else scores.values()
+                if any(score != number for score in against):
+                    own = _of_own_label(near, found.start(said), scores, labels)
+                    if not own or any(score != number for score in own):
+                        return True
+    return _is_summed_otherwise(near, words, whole if len(whole) == 1 else [], labels)
+
+
+def _of_own_label(near: str, end: int, scores: Mapping[str, float], labels: Mapping[str, tuple[Dimension, ...]]) -> list[float]:
+    """The score of the dimension whose label a number stands behind: `new_score: 3` beside `style_score: 5` is its answer."""
+    name = _NAME.search(near, max(0, end - 100), end)
+    return [scores[one.key] for one in labels.get(normal(name[1]), ()) if one.key in scores] if name else []
+
+
+def is_renamed(near: str, scores: Mapping[str, float], dimensions: tuple[Dimension, ...]) -> bool:
+    """Whether a line gives another number under a key that takes a score back: `revised_overall_score: 3`, `finalscore = 2`.
+
+    `near`: the text around all numbers that are no score of the form. A dimension's own line is its answer.
+    """
+    labels, rivals = keys_by_label(dimensions), rival_keys(dimensions)
+    for found in compiled(_KEYED, re.IGNORECASE).finditer(near):
+        name = normal(found["name"])
+        if normal(found["own"]) + name in labels or name in AMENDED:
+            continue
+        named = (labels.get(name) if found["own"] else None) or rivals.get(name)
+        if named is None and is_another_of_the_whole(name):
+            named = rivals_by_name(name, dimensions)
+        number = number_of(found[found.lastindex or 0])
+        if any(scores.get(one.key, number) != number for one in named or ()):
+            return True
+    return False
 
 
 def _is_summed_otherwise(near: str, words: frozenset[str], whole: Collection[float], labels: Collection[str]) -> bool:

@@ -121,16 +121,20 @@ def states_another_verdict(near: str, words: frozenset[str], scores: Collection[
     """Whether the judge calls a number its verdict that is none of the scores, in the text near numbers. `words` are the whole text's."""
     if words.isdisjoint(_FIRST):
         return False
-    return any(number not in scores for number in _verdicts(near))
+    return any(True for _ in _verdicts(near, scores))
 
 
-def _verdicts(text: str) -> Iterator[float]:
+def _verdicts(text: str, scores: Collection[float]) -> Iterator[float]:
+    """Those that are none of the scores."""
     lower = lowered(text)
     for needles, way in _WAYS:
         for found in compiled(way, re.IGNORECASE).finditer(text) if holds_any(lower, needles) else ():
+            number = number_of(found[found.lastindex or 0])
+            if number in scores:
+                continue
             before = text[max(0, found.start() - 120) : found.start()]
             turn = max((one.end() for one in _TURNS.finditer(before)), default=0)
             before = before[turn:]
             if _OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0]):
                 continue
-            yield number_of(found[found.lastindex or 0])
+            yield number

@@ -112,23 +112,31 @@ class Sentences:
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt\"]))")
 _ESCAPED = {"n": "\n", "r": "\n", "t": " ", '"': '"'}
-_CODE = re.compile(r"(?<!\w)`++|`++(?!\w)")
+_CODE = re.compile(r"`(?:(?<!\w`)`*+|`*+(?!\w))")
 _FORMULA = re.compile(r"\$([0-9]{1,3}(?:\.[0-9]{1,2})?)\$")
 _POINT_NOTHING = re.compile(r"(?<=[0-9])\.0{1,2}+(?![0-9])")
 _DOTS = re.compile(r"(?<!\.)\.{2,}+(?![0-9])")
 _ELLIPSIS = re.compile(r"(?<! )…(?=\s+[A-Z])")
 _PICTOGRAM = re.compile("[\u2600-\u2604\u2607-\u2712\u2719-\u27bf\U0001f000-\U0001faff\ufe0f]")  # but stars and check marks
 _LINE_BEGINS = re.compile(r"\n(?:[ >•◦·#–—]|-(?= ))++")
-_AFTER_A_FORM = re.compile(r"(?<=[\]}]) (?=[A-Z])")
+_AFTER_A_FORM = re.compile(r" (?<=[\]}] )(?=[A-Z])")
+# What parts the words of a key is a blank: FinalScore, final_score, final-score. One word each: iPhone, img_3, well-lit, "a_key".
+_CAMEL = re.compile(r"[A-Z](?<=[a-z]{2}.)(?=[a-z])")
+_UNDERSCORE = re.compile(r"_(?:(?<=[^\W\d]_)|(?<!\w_)(?=[A-Za-z_]))(?=[A-Za-z_]*+(?![\w\"]))")
+_OF_SCORES = r"(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation|assessment)\b"
+_AMENDED = r"(?:final|revised|corrected|adjusted|updated|amended|new)\b"
+_HYPHEN = re.compile(rf"-(?<=[a-z]-)(?:(?<!\bre-)(?={_OF_SCORES})|(?<=score-|ating-|grade-)(?={_AMENDED}))", re.IGNORECASE)
 
 
 def unadorned(text: str) -> str:
-    """The text without emphasis, marks of code and formulas, pictograms; no escapes or entities, 3 for 3.0, a dot for three."""
+    """The text without emphasis, code, formulas, pictograms, escapes; 3 for 3.0, a dot for three, two words for FinalScore."""
     if "&" in text:
         text = with_plain_blanks(html.unescape(text))
     if "\\" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
     text = text.replace("*", "")
+    if _CAMEL.search(text):
+        text = _CAMEL.sub(r" \g<0>", text)
     if "`" in text:
         text = _CODE.sub("", text)
     if "$" in text:
@@ -145,6 +153,10 @@ def squeezed(text: str) -> str:
     text = unadorned(text)
     if not text.isascii():
         text = _HAS_NO_WIDTH.sub("", text).replace("：", ": ")
+    if "_" in text:
+        text = _UNDERSCORE.sub(" ", text)
+    if "-" in text:
+        text = _HYPHEN.sub(" ", text)
     text = text.replace("\t", " ")
     while "  " in text:
         text = text.replace("  ", " ")

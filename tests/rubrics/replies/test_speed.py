@@ -15,7 +15,8 @@ UNITS = [
     "</think>", "a", "a ", "1", " ", "\n", "\t*", "*", "_", "s", "S ", "Score", "score ", "Score:", "Score: ", "Score: 4\n",
     "Score: 4 ", "Score: 4-", "Score (", "Score: (", "Overall Score: 4\n", "[Text Response Quality: ",
     "[Text Response Quality: 4; ", "Text Response Quality: 4\n", "Text ", "image image ", "[*", "[Text", "no image ",
-    "I'm sorry ", "4,", "4.", "\u200b", "é", "\x00",
+    "I'm sorry ", "4,", "4.", "\u200b", "é", "\x00", "3 ", "(3) ",
+    "4/5 ", "three of four ", "\\u0041",
 ]  # fmt: skip
 
 
@@ -51,6 +52,8 @@ def test_an_eighth_of_a_megabyte_of_anything(shipped: dict[str, Rubric], opening
         ("alignment", ("Score: 4.", "0", ""), 4),
         ("alignment", ("Score: 4 (", "good ", ")"), 4),
         ("alignment", ("Score: 4", " ", "x"), "wrong_type"),
+        ("alignment", ("Score: 4\n", "3 ", ""), "malformed"),  # 20,000 numbers beside the score are none either
+        ("caption", ('{"score": 4, "reason": "', "3 ", '"}'), "malformed"),
     ],
 )
 def test_a_megabyte_is_read_right(
