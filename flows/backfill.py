@@ -34,7 +34,6 @@ from flows.partitions.whole import is_published, say_gone, whole_and_there
 from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
-from flows.run.killed import asked_judges
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from tasks.context import StageContext
@@ -155,7 +154,7 @@ def _asked_of(
     total = sum((one.outcome for one in found), Outcome())
     if not any(one.is_tried_again for one in found):
         return total, {one.name for one in found if one.outcome.n_requests}
-    bought = bought_of(run, began_at, [one.plan.plan_id for one in planned.open], asked_judges(run)).outcome
+    bought = bought_of(run, began_at, [one.plan.plan_id for one in planned.open]).outcome
     asked = replace(bought, is_spent=total.is_spent, refused_usd=total.refused_usd, n_in_flight=total.n_in_flight)
     return asked, {one.name for one in planned.open}
 

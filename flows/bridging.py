@@ -41,7 +41,7 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
 
     Raises InputError where the benchmark file does not list both, or there are no anchors.
     """
-    asked = [judge for judge in run.benchmark.judges if not judge.recorded]
+    asked = run.benchmark.asked_judges
     missing = [name for name in (judge_old, judge_new) if name not in [judge.id for judge in asked]]
     if missing or judge_old == judge_new:
         lacking = f"lists no {missing[0]!r}" if missing else f"was given {judge_old!r} twice"

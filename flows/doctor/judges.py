@@ -42,7 +42,7 @@ DEADLINE_S = 60.0
 
 def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
     """Each key by the name of its variable; its value is never shown."""
-    judges = [judge for judge in benchmark.judges if not judge.recorded]
+    judges = benchmark.asked_judges
     with suppress(HTTPError), temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}):  # a server that is away was told of already
         fetch_keys(judge.api_key_env for judge in judges)
     for judge in judges:
@@ -63,7 +63,7 @@ def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
 
 def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:
     """Each judge's answer to the first sample of the first source, one for each rubric, with nothing of the run's limits."""
-    judges = [judge for judge in run.benchmark.judges if not judge.recorded]
+    judges = run.benchmark.asked_judges
     if not judges:
         yield skipped(JUDGE, "all replies are recorded: no judge is asked")
     elif not is_asking:

@@ -18,7 +18,7 @@ from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.killed import STOPPED, asked_judges, forget_asking, note_asking
+from flows.run.killed import STOPPED, forget_asking, note_asking
 from flows.run.record import record
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
@@ -131,13 +131,14 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
     finally:
         if run.reporter.ran is before and planned.open:
             try:
-                bought = bought_of(run, started_at, plan_ids, asked_judges(run)).outcome
+                bought = bought_of(run, started_at, plan_ids).outcome
                 if bought.n_asked:
                     record(run, started_at, planned.open[0].dataset, bought, STOPPED, is_backfill=True)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(
                         f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table was made"
                     )
-                forget_asking(run)
+                else:
+                    forget_asking(run)
             except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it
                 run.reporter.say(f"the cost of this backfill could not be recorded in `runs`: {error}")

@@ -59,7 +59,7 @@ def find_partitions(
     `prices`: what a request of a (rubric, judge) costs, online and by batch. `mixed`, of the run's one checkpoint: why a
     (rubric, judge) cannot be published though all of it were asked. Anchors and judges that are only recorded have none.
     """
-    asked = [judge.id for judge in run.benchmark.judges if not judge.recorded]
+    asked = [judge.id for judge in run.benchmark.asked_judges]
     of_series = [*SERIES, "rubric_version"]
     is_of_one = pl.col("second_sample_id").is_null()
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(

@@ -58,11 +58,14 @@ class Bought:
     last_heard_at: datetime
 
 
-def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges: Sequence[str]) -> Bought:
-    """What the ledger holds of these plans' requests to these judges, and how much of it came since a moment.
+def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges: Sequence[str] | None = None) -> Bought:
+    """What the ledger holds of these plans' requests, and how much of it came since a moment.
+
+    `judges`: those that were asked, by the names that tables have; default: those of the file.
 
     What other runs bought of the same requests meanwhile is in it. A plan that the lake does not hold any more adds nothing.
     """
+    judges = [judge.id for judge in run.benchmark.asked_judges] if judges is None else judges
     since_us, found, met = round(since.timestamp() * 1e6), Outcome(), RequestsMet()
     last_us = since_us
     free = {judge.id for judge in run.benchmark.judges if not ((price := price_of(judge)) and price.usd(1, 0, 1))}
@@ -86,6 +89,19 @@ def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges:
     found.n_requests = len(met)
     found.n_by_status = Counter({ReplyStatus.ANSWERED.value: found.n_replies})
     return Bought(found, datetime.fromtimestamp(last_us / 1e6, UTC))
+
+
+def columns_of(asked: Outcome) -> dict[str, object]:
+    """The columns of a row of `runs` that say what was asked and what it cost."""
+    return {
+        "n_requests": asked.n_requests,
+        "n_cached": asked.n_cached,
+        "n_asked": asked.n_asked,
+        "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
+        "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
+        "cost_usd": asked.cost_usd,
+        "is_at_least": asked.is_at_least,
+    }
 
 
 def _requests(run: RunContext, plan_ids: Sequence[str], judges: Sequence[str]) -> Iterator[tuple[str, pl.Series]]:

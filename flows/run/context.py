@@ -101,11 +101,11 @@ def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None
             )
         if not rubric.program and programs >= {judge.id for judge in benchmark.judges}:
             raise InputError(f"rubric {rubric.id} has no judge: all judges of the file are programs that measure; add [[judges]]")
-        asked = [judge.id for judge in benchmark.judges if not judge.recorded]
+        asked = benchmark.asked_judges
         if asked and not (rubric.program or rubric.messages or rubric.requests):
             raise InputError(
-                f"rubric {rubric.id} has no [[messages]], and {asked[0]} cannot be asked with it; add them to its rubric.toml, "
-                "or import replies recorded elsewhere: recorded = true under [[judges]]"
+                f"rubric {rubric.id} has no [[messages]], and {asked[0].id} cannot be asked with it; add them to its "
+                "rubric.toml, or import replies recorded elsewhere: recorded = true under [[judges]]"
             )
 
 

@@ -10,11 +10,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from flows.run.bought import bought_of
+from flows.run.bought import bought_of, columns_of
 from flows.run.context import RunContext
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.samples import IngestResult
-from tasks.judge.outcome import Outcome
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.publish.machine_tables import record_run
@@ -59,34 +58,29 @@ def note_asking(run: RunContext, started_at: datetime, dataset: IngestResult, pl
         code_version=run.ids.code_version,
         asked_by=asked_by,
         plan_ids=list(plan_ids),
-        judges=asked_judges(run),
+        judges=[judge.id for judge in run.benchmark.asked_judges],
         process=this_process(),
     )
-    target = _folder(run) / f"{started_at:%Y%m%dT%H%M%S%f}-{this_process().pid}.json"
+    target = _folder(run) / f"{started_at:%Y%m%dT%H%M%S%f}{_ending()}"
     write_bytes(note.model_dump_json(indent=1).encode(), target, run.lake.root / "staging")
 
 
 def forget_asking(run: RunContext) -> None:
     """What this process asked has its row, or is none."""
-    for path, note in _notes(run):
+    for path, note in _notes(run, _ending()):
         if note.process == this_process():
             path.unlink(missing_ok=True)
 
 
 def record_killed(run: RunContext) -> None:
     """Write the row of each run of the benchmark that was killed, and take its note away. Raises StoreError."""
-    if not any(note.is_over for _, note in _notes(run)):
+    if not any(_folder(run).glob("*.json")):
         return
     with locked(run.lake.root, f"asking-{run.benchmark.name}"):
         for path, note in _notes(run):
             if note.is_over:
                 _record(run, note)
                 path.unlink(missing_ok=True)
-
-
-def asked_judges(run: RunContext) -> list[str]:
-    """The judges that are asked, by the names that tables have."""
-    return [judge.id for judge in run.benchmark.judges if not judge.recorded]
 
 
 def _record(run: RunContext, note: _Asking) -> None:
@@ -99,35 +93,27 @@ def _record(run: RunContext, note: _Asking) -> None:
         "benchmark": run.benchmark.name,
         "publication_id": None,
         "outcome": STOPPED,
-        **counts_of(bought.outcome),
+        **columns_of(bought.outcome),
     }
     record_run(run.lake, row)
     began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"
     run.reporter.say(f"the {began} was killed; what it bought is in the table runs now")
 
 
-def counts_of(asked: Outcome) -> dict[str, object]:
-    """The columns of a row that say what was asked and what it cost."""
-    return {
-        "n_requests": asked.n_requests,
-        "n_cached": asked.n_cached,
-        "n_asked": asked.n_asked,
-        "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
-        "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
-        "cost_usd": asked.cost_usd,
-        "is_at_least": asked.is_at_least,
-    }
-
-
 def _folder(run: RunContext) -> Path:
     return run.lake.root / "asking" / run.benchmark.name
 
 
-def _notes(run: RunContext) -> Iterator[tuple[Path, _Asking]]:
-    for path in sorted(_folder(run).glob("*.json")):
+def _ending() -> str:
+    """How the names of this process's notes end."""
+    return f"-{this_process().pid}.json"
+
+
+def _notes(run: RunContext, ending: str = ".json") -> Iterator[tuple[Path, _Asking]]:
+    for path in sorted(_folder(run).glob(f"*{ending}")):
         try:
             yield path, _Asking.model_validate_json(content_of(path))
-        except FileNotFoundError:  # another process has written its row meanwhile
+        except FileNotFoundError:  # another process has taken it away meanwhile
             continue
         except ValueError as error:
             run.reporter.say(f"{path} is not a note of a run ({str(error).splitlines()[0]}), and is left out; delete it")

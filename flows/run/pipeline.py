@@ -86,13 +86,7 @@ def run_pipeline(
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
             refuse_other_models(run, ledger, planned.parts)
     with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
-        if is_asking and asked_before is None:
-            with saying_who_is_complete(run, planned):
-                imported, asked = None, judge_all(run, planned.parts, is_retrying=is_retrying)
-            _warn_of_deprecation(run, asked)
-            _say_what_is_missing(run, planned, asked)
-        else:
-            imported, asked = _taken_in(run, planned, replies, asked_before)
+        imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, is_retrying=is_retrying)
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         run = run.having(reading_id=stages.read(run, planned))
         was = before(run)
@@ -124,19 +118,24 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     push(run.lake.root, write_index(run.lake.root))
 
 
-def _taken_in(
-    run: RunContext, planned: Plan, replies: Path | BatchResults | None, asked_before: Outcome | None
-) -> tuple[ImportResult | None, Outcome]:  # fmt: skip
-    """Replies that are given, or what a backfill asked of each checkpoint alone and the pairs of two, which are asked here."""
+def _asked_or_taken_in(
+    run: RunContext, planned: Plan, replies: Path | BatchResults | None, asked_before: Outcome | None, *, is_retrying: bool
+) -> tuple[ImportResult | None, Outcome]:
+    """Replies that are given, else all that is asked; of what a backfill asked of each checkpoint alone, the pairs of two."""
     if isinstance(replies, BatchResults):
         return stages.import_batch_results(run, planned, replies)
     if replies is not None:
         return stages.import_recorded(run, replies), Outcome(n_requests=planned.n_requests)
+    if asked_before is None:
+        with saying_who_is_complete(run, planned):
+            asked = judge_all(run, planned.parts, is_retrying=is_retrying)
+        _warn_of_deprecation(run, asked)
+        _say_what_is_missing(run, planned, asked)
+        return None, asked
     of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
-    asked = asked_before or Outcome()
     # checkpoints that were done before stand in the table too
-    n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked.n_requests)
-    return None, asked + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
+    n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked_before.n_requests)
+    return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from flows.run.bought import bought_of
+from flows.run.bought import bought_of, columns_of
 from flows.run.context import RunContext
-from flows.run.killed import STOPPED, asked_judges, counts_of, forget_asking, note_asking
+from flows.run.killed import STOPPED, forget_asking, note_asking
 from schemas.errors import StoreError
 from schemas.records import Plan
 from tasks.ingest.samples import IngestResult
@@ -39,7 +39,7 @@ def record(
         "n_samples_ok": dataset.n_ok,
         "code_version": run.ids.code_version,
         "asked_by": asked_by(run, is_backfill=is_backfill),
-        **counts_of(asked),
+        **columns_of(asked),
         "is_at_least": is_at_least or asked.is_at_least,
     }
     record_run(run.lake, row)
@@ -75,14 +75,15 @@ def recorded_where_it_ends(
                 asked = replace(run.reporter.heard or Outcome(), n_requests=planned.n_requests)
             else:
                 is_sent = run.executor.is_remote or run.reporter.attempts
-                asked = bought_of(run, started_at, [planned.plan_id], asked_judges(run)).outcome if is_sent else Outcome()
+                asked = bought_of(run, started_at, [planned.plan_id]).outcome if is_sent else Outcome()
                 asked = replace(asked, n_requests=planned.n_requests)
             if before is not None:
                 n_cached = max(0, asked.n_cached - before.n_answered)
                 asked = replace(before + asked, n_requests=planned.n_requests, n_cached=n_cached)
             if asked.n_asked:
                 record(run, started_at, dataset, asked, STOPPED, is_backfill=is_backfill, is_at_least=is_at_least)
-            forget_asking(run)
+            else:
+                forget_asking(run)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
             run.reporter.say(f"the cost of this run could not be recorded in `runs`: {error}")
         raise

@@ -178,6 +178,11 @@ class Benchmark(Section):
                     raise ValueError(f"rubric {rubric.id!r} is for the unknown source {name!r}; available: {', '.join(names)}")
         return self
 
+    @property
+    def asked_judges(self) -> list[Judge]:
+        """The judges that are asked, in the file's order: all but those whose replies are recorded elsewhere."""
+        return [judge for judge in self.judges if not judge.recorded]
+
     def path(self, relative: str) -> Path:
         """A path of the file, seen from the folder the file stands in."""
         return self.folder / relative

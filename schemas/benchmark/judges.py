@@ -127,7 +127,7 @@ class Judge(Section):
 
     def one_name(self, answered: str) -> str:
         """The name of a model that answered; the first of `same_models` for all of them, which are one."""
-        return self.same_models[0] if answered in self.same_models else answered
+        return self.accept_models[0] if self.accept_models and self.is_called(answered) else answered
 
     @property
     def shown(self) -> dict[str, str | int]:

@@ -109,11 +109,8 @@ def _numbers(text: str, words: frozenset[str], spans: Spans) -> list[tuple[int, 
     Most replies hold no other number, and need not be looked through for what is said of one. `words` are the text's.
     """
     own, named = {start for start, _ in spans.values()}, words & _WORDS
-    if len(text) < _N_NUMBERS_MAX:
-        places = [found.span() for found in DIGITS.finditer(text) if found.start() not in own]
-        return sorted([*places, *_places(text, named)]) if named else places
     every = (found.span() for found in DIGITS.finditer(text) if found.start() not in own)
-    places = list(islice(chain(every, _places(text, named)), _N_NUMBERS_MAX))
+    places = list(islice(chain(every, _places(text, named)) if named else every, _N_NUMBERS_MAX))
     return sorted(places) if len(places) < _N_NUMBERS_MAX else None
 
 

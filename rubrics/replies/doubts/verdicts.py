@@ -6,7 +6,7 @@ A number that stands among the form's scores says nothing new. What takes a numb
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from rubrics.replies.doubts.words import compiled, holds_any, lowered
 from rubrics.replies.numbers import NUMBER_WORDS, number_of
@@ -121,20 +121,14 @@ def states_another_verdict(near: str, words: frozenset[str], scores: Collection[
     """Whether the judge calls a number its verdict that is none of the scores, in the text near numbers. `words` are the whole text's."""
     if words.isdisjoint(_FIRST):
         return False
-    return any(True for _ in _verdicts(near, scores))
-
-
-def _verdicts(text: str, scores: Collection[float]) -> Iterator[float]:
-    """Those that are none of the scores."""
-    lower = lowered(text)
+    lower = lowered(near)
     for needles, way in _WAYS:
-        for found in compiled(way, re.IGNORECASE).finditer(text) if holds_any(lower, needles) else ():
-            number = number_of(found[found.lastindex or 0])
-            if number in scores:
+        for found in compiled(way, re.IGNORECASE).finditer(near) if holds_any(lower, needles) else ():
+            if number_of(found[found.lastindex or 0]) in scores:
                 continue
-            before = text[max(0, found.start() - 120) : found.start()]
+            before = near[max(0, found.start() - 120) : found.start()]
             turn = max((one.end() for one in _TURNS.finditer(before)), default=0)
             before = before[turn:]
-            if _OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0]):
-                continue
-            yield number
+            if not (_OF_A_CASE.search(before + found[0]) or _DEPICTED.search(before[-25:]) or _HELD_AGAINST.search(found[0])):
+                return True
+    return False

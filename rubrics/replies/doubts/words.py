@@ -135,8 +135,7 @@ def unadorned(text: str) -> str:
     if "\\" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
     text = text.replace("*", "")
-    if _CAMEL.search(text):
-        text = _CAMEL.sub(r" \g<0>", text)
+    text = _CAMEL.sub(r" \g<0>", text)
     if "`" in text:
         text = _CODE.sub("", text)
     if "$" in text:

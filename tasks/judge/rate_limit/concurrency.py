@@ -40,6 +40,8 @@ HANGS_UNKNOWN_S = 60.0
 LEAST_SEEN = 3
 TELLING = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.TIMED_OUT})
 """Outcomes whose latency says how busy the provider is; errors come back at once."""
+CAME = TELLING - {ReplyStatus.TIMED_OUT}
+"""Those that a request which hangs is told by: a deadline's length says nothing of how long a reply takes."""
 GOOD = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
 """Outcomes that say that the provider works; after any other it does not double before a whole round was good."""
 
@@ -59,9 +61,8 @@ class AdaptiveConcurrency:
     A round is as many replies as were allowed in flight when it began. Until the provider first objects, a good round in which
     all places were taken doubles what is allowed, and so does, where callers wait, each quarter of the time a reply takes that
     brings no bad news, or each second where that is less, or no round has said yet how long it is. From then on a good round
-    adds a little; a 429 and a slow round multiply it by 0.7. Those that hang count as none
-    in flight. (Additive increase, multiplicative decrease: Chiu and Jain 1989.
-    Latency as the signal: Brakmo and Peterson 1995.)
+    adds a little; a 429 and a slow round multiply it by 0.7. Those that hang count as none in flight. (Additive increase,
+    multiplicative decrease: Chiu and Jain 1989. Latency as the signal: Brakmo and Peterson 1995.)
     `start`: what an earlier session ended with, where there was one: it begins there, and adds a little from there on.
     """
 
@@ -114,7 +115,7 @@ class AdaptiveConcurrency:
     def release(self, latency_s: float | None, status: ReplyStatus) -> None:
         """Give the place back and say how it went. `latency_s` None: nothing was sent, nothing is learned."""
         self._is_good &= latency_s is None or status in GOOD
-        if latency_s is not None and status in TELLING - {ReplyStatus.TIMED_OUT}:
+        if latency_s is not None and status in CAME:
             self._last_s.append(latency_s)
         if self._n_old > 0:
             self._n_old -= 1

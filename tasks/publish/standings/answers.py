@@ -65,13 +65,11 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
 
 def _with_failures(ranking: Sequence[Row], names: str) -> str:
     """That nobody can tell, and why where failures are a cause; the row holds the verdicts of two comparisons, not of all."""
+    told, n_failed = f"cannot tell which of {names} is best", sum(row["n_failed"] for row in ranking)
     verdicts = [row.get(f"verdict_{other}") for row in ranking for other in ("predecessor", "baseline")]
     if ComparisonVerdict.FAILURES_COULD_TURN_IT in verdicts:
-        why = f", {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
-        return f" cannot tell which of {names} is best{why}"
-    n_failed = sum(row["n_failed"] for row in ranking)
-    without = f", with {counted(n_failed, 'score')} missing," if n_failed else ""
-    return f"{without} cannot tell which of {names} is best"
+        return f" {told}, {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
+    return f", with {counted(n_failed, 'score')} missing, {told}" if n_failed else f" {told}"
 
 
 def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
