@@ -1,8 +1,15 @@
 """The declared rules: a sample's facts, which rules hold, which scores they allow. In integers; nothing here edits a score."""
 
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping
 
 from rubrics.model import Condition, Rubric, Rule, WordsOutside
+from schemas.records import IMAGE
+from schemas.statuses.rows import JudgementStatus, SampleStatus
+
+_N_SHOWN_MAX = 80
+_A_COUNT, _A_WORD, _TRUE_OR_FALSE = "a whole number from 0 on", "a text", [True, False]
 
 
 def is_null(value: str | None) -> bool:
@@ -33,6 +40,49 @@ def facts(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> 
             elif text is not None and not is_null(text):
                 found[condition.column] = mapped(rubric, condition.column, text)
     return found
+
+
+def unusable_fact(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, object] | None:
+    """The first fact of a user's that reading cannot use, why, and what is allowed; None where each is absent or as declared.
+
+    A word that the rubric does not declare is `unknown_value`, as a sample's is; what is of another type is `bad_value`.
+    """
+    for name, allowed in _facts_read(rubric):
+        if name in facts and not _is_usable(rubric, name, facts[name], allowed):
+            is_word = isinstance(facts[name], str) and isinstance(allowed, list) and allowed is not _TRUE_OR_FALSE
+            reason = JudgementStatus.UNKNOWN_VALUE.value if is_word else SampleStatus.BAD_VALUE.value
+            return {"error": reason, "fact": name, "value": _shown(facts[name]), "allowed": allowed}
+    return None
+
+
+def _facts_read(rubric: Rubric) -> Iterator[tuple[str, object]]:
+    """The names of the facts that rules and the question of sight read, and what each may be."""
+    for rule in rubric.rules:
+        for condition in rule.when:
+            if isinstance(condition, WordsOutside):
+                yield from ((f"{column}_words", _A_COUNT) for column in (condition.of, condition.reference))
+            elif condition.is_null is not None:
+                yield f"{condition.column}_is_null", _TRUE_OR_FALSE
+            else:
+                words = rubric.words.get(condition.column)
+                yield condition.column, [*words, *rubric.value_maps.get(condition.column, ())] if words else _A_WORD
+    yield from ((f"{column}_is_null", _TRUE_OR_FALSE) for column in (IMAGE, "text"))
+
+
+def _is_usable(rubric: Rubric, name: str, value: object, allowed: object) -> bool:
+    if allowed is _A_COUNT:
+        return _count(value) is not None
+    if allowed is _TRUE_OR_FALSE:
+        return isinstance(value, bool)
+    return isinstance(value, str) and (allowed is _A_WORD or mapped(rubric, name, value) in rubric.words[name])
+
+
+def _shown(value: object) -> object:
+    """A value as a line of JSON can hold it; what is long or nested, as text."""
+    text = json.dumps(value, default=str)
+    if len(text) > _N_SHOWN_MAX:
+        return text[: _N_SHOWN_MAX - 3] + "..."
+    return text if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def bounds(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
@@ -95,5 +145,7 @@ def _is_met(rubric: Rubric, condition: Condition | WordsOutside, facts: Mapping[
 
 
 def _count(value: object) -> int | None:
-    """A number of words. JSON's true is no count, though Python's bool is an int."""
+    """A number of words; 10.0 is one, as some tables write it. JSON's true is no count, though Python's bool is an int."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -8,10 +8,13 @@ from rubrics.explaining import explained
 from rubrics.model import Rubric
 from rubrics.replies.probabilities import lacks_probabilities
 from rubrics.replies.read import parse_reply
+from rubrics.rules import unusable_fact
 from schemas.errors import InputError
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
+FACT = "fact"
+"""The key under which a line names the fact of its context that is not as the rubric declares it."""
 LACKS = "lacks"
 """The key under which a line says what of the reply was not given with it."""
 _N_AROUND = 40
@@ -35,6 +38,8 @@ def parse_jsonl_line(
 ) -> str:
     """One line {"raw", "context"} read: {"scores": …} or {"error": …} as JSON; explained, what follows and from where, too.
 
+    A fact of another type, or a word that is not declared, is {"error", "fact", "value", "allowed"} whatever the reply says.
+
     `category`, where given, wins over the context's. Raises InputError naming the line where it is no such object, or where
     the rubric's prompt depends on a category and there is none, or an unknown one.
     """
@@ -48,7 +53,7 @@ def parse_jsonl_line(
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
     read = parse_reply(rubric, content["raw"], context)
     said = said_of(rubric, read, context)
-    if is_explained and isinstance(content["raw"], str):
+    if is_explained and isinstance(content["raw"], str) and FACT not in said:
         if isinstance(read, ReadScores):
             said["found"] = {key: _place(content["raw"], *read.spans[key]) for key in read.scores if key in read.spans}
         said |= explained(rubric, read, content["raw"], context)
@@ -56,7 +61,12 @@ def parse_jsonl_line(
 
 
 def said_of(rubric: Rubric, read: ParsedScore, context: Mapping[str, Any]) -> dict[str, object]:
-    """What is printed of a reply that was read: where it lacks the log probabilities that the rubric reads, that too."""
+    """What is printed of a reply that was read: where it lacks the log probabilities that the rubric reads, that too.
+
+    Where a fact of the context is not as declared, a rule would be passed over: then that, and nothing of the reply.
+    """
+    if unusable := unusable_fact(rubric, context):
+        return unusable
     said, category = read.as_dict(), context.get("category")
     is_unfound = isinstance(read, Unreadable) and read.reason is ParseReason.NOT_FOUND
     variant = category if isinstance(category, str) else None

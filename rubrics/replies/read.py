@@ -51,7 +51,8 @@ _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, Pars
 def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
     """What one reply says under a rubric: a number for every dimension, or the reason there is none. Never raises.
 
-    `context` may hold finish_reason, refusal, category, logprobs_json, and the facts of rubrics.rules and items.
+    `context` may hold finish_reason, refusal, category, logprobs_json, and the facts of rubrics.rules and items. A fact that is
+    not as declared says nothing here; rubrics.rules.unusable_fact names it.
     """
     context = context if isinstance(context, Mapping) else {}
     finish = context.get("finish_reason")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Condition, Rubric, Rule
-from rubrics.rules import bounds, facts, violations
+from rubrics.rules import bounds, facts, unusable_fact, violations
 
 Write = Callable[..., Path]
 ALL = find_rubrics(["interleaved", "image_aspects", "caption", "composition", "alignment"], [SHIPPED])
@@ -116,7 +116,8 @@ def test_facts_of_users_never_raise_and_bounds_stay_on_the_scale(known: dict[str
     [
         {"text_is_null": 1}, {"text_is_null": "true"}, {"text_is_null": None}, {"text_is_null": [True]}, {},
         {"caption_type": "brief", "output_words": 90}, {"caption_type": ["brief"], "output_words": 90, "reference_words": 10},
-        {"caption_type": "brief", "output_words": 90.0, "reference_words": 10},
+        {"caption_type": "brief", "output_words": 90.5, "reference_words": 10},
+        {"caption_type": "brief", "output_words": float("inf"), "reference_words": 10},
         {"caption_type": "brief", "output_words": "90", "reference_words": 10},
         {"caption_type": "brief", "output_words": True, "reference_words": 10},
         {"caption_type": "brief", "output_words": -90, "reference_words": 10},
@@ -126,6 +127,65 @@ def test_facts_of_users_never_raise_and_bounds_stay_on_the_scale(known: dict[str
 def test_a_fact_of_the_wrong_type_says_nothing(known: dict[str, object]) -> None:
     assert violations(CAPTION, {"score": 4}, known) == {}
     assert violations(INTERLEAVED, dict.fromkeys(FOUR, 3), known) == {}
+
+
+def test_a_whole_number_with_a_point_is_a_count() -> None:
+    known = {"caption_type": "brief", "output_words": 14.0, "reference_words": 10.0}
+    assert violations(CAPTION, {"score": 4}, known) == {"score": (0, 1)}
+    assert unusable_fact(CAPTION, known) is None
+
+
+TYPES = ["brief", "detail", "poem", "narrative", "style", "theme"]
+A_COUNT = "a whole number from 0 on"
+UNUSABLE: list[tuple[Rubric, str, object, str, object]] = [
+    *((CAPTION, "caption_type", word, "unknown_value", TYPES) for word in ("Brief", "brief ", "nonsense", "", " ")),
+    *((CAPTION, "caption_type", value, "bad_value", TYPES) for value in (5, None, True, ["brief"], {})),
+    *((CAPTION, "reference_words", value, "bad_value", A_COUNT) for value in (-10, 10.5, "10", True, None, [10], 1e-9)),
+    *((CAPTION, "output_words", value, "bad_value", A_COUNT) for value in (-1, -1.0, "", False, {})),
+    *((INTERLEAVED, "text_is_null", value, "bad_value", [True, False]) for value in ("true", 1, 0, None, "", [True])),
+    *((INTERLEAVED, "image_is_null", value, "bad_value", [True, False]) for value in ("false", 0, None)),
+    *((ALL["alignment"], fact, "true", "bad_value", [True, False]) for fact in ("image_is_null", "text_is_null")),
+]
+
+
+@pytest.mark.parametrize(
+    ("rubric", "fact", "value", "reason", "allowed"), UNUSABLE, ids=[f"{fact}={value!r}" for _, fact, value, *_ in UNUSABLE]
+)
+def test_a_fact_that_is_not_as_declared_is_named(rubric: Rubric, fact: str, value: object, reason: str, allowed: object) -> None:
+    """One of another type is none of the rubric's words, but a bad value."""
+    right = {"caption_type": "brief", "reference_words": 10, "output_words": 4, "text_is_null": False, "image_is_null": False}
+    assert unusable_fact(rubric, right) is None
+    expected = {"error": reason, "fact": fact, "value": value, "allowed": allowed}
+    assert unusable_fact(rubric, right | {fact: value}) == expected
+    assert unusable_fact(rubric, {fact: value}) == expected
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e400, ["brief"] * 99, "b" * 99], ids=repr)
+def test_an_unusable_fact_is_shown_in_a_line_of_json(value: object) -> None:
+    found = unusable_fact(CAPTION, {"output_words": value}) or {}
+    assert len(json.dumps(found, allow_nan=False)) < 200
+    assert isinstance(found["value"], str)
+
+
+def test_absent_facts_and_those_no_rule_reads_are_passed_over() -> None:
+    assert unusable_fact(CAPTION, {}) is None
+    assert unusable_fact(CAPTION, {"caption_type": "theme", "output_words": 0, "other": 5, "question_is_null": "?"}) is None
+    assert unusable_fact(INTERLEAVED, {"caption_type": "nonsense", "reference_words": "10"}) is None
+
+
+def test_a_column_without_declared_words_may_hold_any_text() -> None:
+    rubric = replace(CAPTION, words={})
+    assert unusable_fact(rubric, {"caption_type": "nonsense"}) is None
+    assert unusable_fact(rubric, {"caption_type": 5}) == {
+        "error": "bad_value", "fact": "caption_type", "value": 5, "allowed": "a text",
+    }  # fmt: skip
+
+
+@given(text=st.none() | st.text(max_size=9), has_image=st.booleans(), caption_type=st.sampled_from(TYPES))
+def test_facts_of_a_sample_are_always_usable(text: str | None, has_image: bool, caption_type: str) -> None:
+    values = {"caption_type": caption_type, "question": "q", "text": text, "reference": text, "output": text}
+    for rubric in ALL.values():
+        assert unusable_fact(rubric, facts(rubric, values, has_image)) is None
 
 
 @given(

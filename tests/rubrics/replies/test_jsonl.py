@@ -36,6 +36,37 @@ def test_a_rule_violation_prints_both(shipped: dict[str, Rubric]) -> None:
     assert line == '{"error": "rule_violation", "scores": {"score": 3}}'
 
 
+BRIEF = {"caption_type": "brief", "reference_words": 10, "output_words": 4}
+
+
+@pytest.mark.parametrize(
+    "raw", ['{"score": 3}', '{"score": 1}', "I'm sorry.", None], ids=["ruled out", "allowed", "no answer", "null"]
+)
+@pytest.mark.parametrize("is_explained", [False, True])
+def test_a_fact_that_is_not_as_declared_is_said_in_place_of_scores(
+    shipped: dict[str, Rubric], raw: str | None, is_explained: bool
+) -> None:
+    """Whatever the reply says: in tables such a sample is not asked about."""
+    types = ["brief", "detail", "poem", "narrative", "style", "theme"]
+    for fact, value, reason, allowed in (
+        ("caption_type", "Brief", "unknown_value", types),
+        ("caption_type", None, "bad_value", types),
+        ("reference_words", "10", "bad_value", "a whole number from 0 on"),
+    ):
+        content = json.dumps({"raw": raw, "context": BRIEF | {fact: value}})
+        said = json.loads(parse_jsonl_line(shipped["caption"], content, is_explained=is_explained))
+        assert said == {"error": reason, "fact": fact, "value": value, "allowed": allowed}
+
+
+def test_a_wrong_fact_stops_no_other_line(shipped: dict[str, Rubric]) -> None:
+    contexts = [BRIEF | {"caption_type": "nonsense"}, BRIEF, BRIEF | {"reference_words": 10.0}, {"caption_type": "brief"}]
+    lines = [json.dumps({"raw": '{"score": 3}', "context": context}) for context in contexts]
+    printed = [json.loads(line) for line in parse_jsonl(shipped["caption"], lines)]
+    assert [one["error"] if "error" in one else one["scores"] for one in printed] == [
+        "unknown_value", "rule_violation", "rule_violation", {"score": 3},
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("category", "context"), [("counting", {}), (None, {"category": "counting"}), ("counting", {"category": "colors"})]
 )
