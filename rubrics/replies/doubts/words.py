@@ -123,9 +123,7 @@ _AFTER_A_FORM = re.compile(r" (?<=[\]}] )(?=[A-Z])")
 # What parts the words of a key is a blank: FinalScore, final_score, final-score. One word each: iPhone, img_3, well-lit, "a_key".
 _CAMEL = re.compile(r"[A-Z](?<=[a-z]{2}.)(?=[a-z])")
 _UNDERSCORE = re.compile(r"_(?:(?<=[^\W\d]_)|(?<!\w_)(?=[A-Za-z_]))(?=[A-Za-z_]*+(?![\w\"]))")
-_OF_SCORES = r"(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation|assessment)\b"
-_AMENDED = r"(?:final|revised|corrected|adjusted|updated|amended|new)\b"
-_HYPHEN = re.compile(rf"-(?<=[a-z]-)(?:(?<!\bre-)(?={_OF_SCORES})|(?<=score-|ating-|grade-)(?={_AMENDED}))", re.IGNORECASE)
+_HYPHEN = re.compile(r"-(?<=[a-z]-)(?=(?:scores?|ratings?|marks?|grades?|verdict|answer|evaluation|assessment)\b)", re.IGNORECASE)
 
 
 def unadorned(text: str) -> str:

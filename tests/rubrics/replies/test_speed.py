@@ -16,7 +16,7 @@ UNITS = [
     "Score: 4 ", "Score: 4-", "Score (", "Score: (", "Overall Score: 4\n", "[Text Response Quality: ",
     "[Text Response Quality: 4; ", "Text Response Quality: 4\n", "Text ", "image image ", "[*", "[Text", "no image ",
     "I'm sorry ", "4,", "4.", "\u200b", "é", "\x00", "3 ", "(3) ",
-    "4/5 ", "three of four ", "\\u0041",
+    "4/5 ", "three of four ", "\\u0041", "final_score: 3\n", "Final_", "aaA", "-score ",
 ]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_an_eighth_of_a_megabyte_of_anything(shipped: dict[str, Rubric], opening
         ("alignment", ("Score: 4.", "0", ""), 4),
         ("alignment", ("Score: 4 (", "good ", ")"), 4),
         ("alignment", ("Score: 4", " ", "x"), "wrong_type"),
-        ("alignment", ("Score: 4\n", "3 ", ""), "malformed"),  # 20,000 numbers beside the score are none either
+        ("alignment", ("Score: 4\n", "3 ", ""), "malformed"),  # nor are 5,000 numbers beside the score
         ("caption", ('{"score": 4, "reason": "', "3 ", '"}'), "malformed"),
     ],
 )
@@ -68,6 +68,51 @@ def test_a_megabyte_is_read_right(
 def test_a_flood_of_different_answers(shipped: dict[str, Rubric]) -> None:
     text = "\n".join(f"Score: {n}" for n in range(80_000))
     assert parse_reply(shipped["alignment"], text, {}).as_dict() == {"error": "ambiguous"}
+
+
+FLOODS = ["3 ", "4 ", "(3) ", "3. ", "3/5 ", "3\n", "$3$ ", "x: 3 ", "three of four ", "ten ", "percent ", "final_score: 3\n"]
+
+
+@pytest.mark.parametrize("unit", [*FLOODS, "\\u0041"])
+@pytest.mark.parametrize(
+    ("rubric_id", "before", "after"),
+    [("alignment", "Score: 3\n", ""), ("alignment", "", "\nScore: 3"), ("caption", '{"score": 3, "reason": "', '"}')],
+    ids=["behind a line", "before a line", "in an object"],
+)
+def test_a_megabyte_of_numbers_beside_an_answer_is_no_reply(
+    shipped: dict[str, Rubric], rubric_id: str, before: str, after: str, unit: str
+) -> None:
+    """Any of them might take the answer back; looking at each took ten yardsticks."""
+    text = before + of_length(unit, REPLY_TEXT_BYTES - 200) + after
+    read = partial(parse_reply, shipped[rubric_id], text, {})
+    assert "scores" not in read().as_dict()
+    assert takes_at_most(6, read)
+
+
+@pytest.mark.parametrize(
+    ("rubric_id", "before", "unit", "after"),
+    [
+        ("alignment", "Reasoning: ", "3 ", "\nScore: 3"),
+        ("alignment", "Reasoning: ", "three ", "\nScore: 3"),
+        ("alignment", "Score: 3\n", "3 cats, ", ""),
+        ("caption", '{"score": 3, "reason": "', "3 ", '"}'),
+    ],
+    ids=["digits", "words", "behind", "in an object"],
+)
+def test_numbers_beside_an_answer_are_counted_up_to_five_thousand(
+    shipped: dict[str, Rubric], rubric_id: str, before: str, unit: str, after: str
+) -> None:
+    """The answer's own number is none of them."""
+    said = [parse_reply(shipped[rubric_id], before + unit * n + after, {}).as_dict() for n in (4_999, 5_000)]
+    assert said == [{"scores": {"score": 3}}, {"error": "malformed"}]
+
+
+@pytest.mark.parametrize("n_between", [10, 1_000, 4_000])
+def test_a_number_taken_back_behind_many_others(shipped: dict[str, Rubric], n_between: int) -> None:
+    """What stands near numbers is looked through at both ends."""
+    text = "Score: 3\n" + "3 cats and a long street. " * n_between
+    assert parse_reply(shipped["alignment"], text, {}).as_dict() == {"scores": {"score": 3}}
+    assert parse_reply(shipped["alignment"], f"{text}\nOn reflection, that is a 2.", {}).as_dict() == {"error": "ambiguous"}
 
 
 def test_a_long_line_beside_an_object(shipped: dict[str, Rubric]) -> None:
