@@ -43,12 +43,12 @@ def facts(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> 
 
 
 def unusable_fact(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, object] | None:
-    """The first fact of a user's that reading cannot use, why, and what is allowed; None where each is absent or as declared.
+    """The first fact of a user's that reading cannot use, why, and what is allowed; None where each is absent, null or declared.
 
     A word that the rubric does not declare is `unknown_value`, as a sample's is; what is of another type is `bad_value`.
     """
     for name, allowed in _facts_read(rubric):
-        if name in facts and not _is_usable(rubric, name, facts[name], allowed):
+        if facts.get(name) is not None and not _is_usable(rubric, name, facts[name], allowed):
             is_word = isinstance(facts[name], str) and isinstance(allowed, list) and allowed is not _TRUE_OR_FALSE
             reason = JudgementStatus.UNKNOWN_VALUE.value if is_word else SampleStatus.BAD_VALUE.value
             return {"error": reason, "fact": name, "value": _shown(facts[name]), "allowed": allowed}

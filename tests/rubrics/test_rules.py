@@ -139,11 +139,11 @@ TYPES = ["brief", "detail", "poem", "narrative", "style", "theme"]
 A_COUNT = "a whole number from 0 on"
 UNUSABLE: list[tuple[Rubric, str, object, str, object]] = [
     *((CAPTION, "caption_type", word, "unknown_value", TYPES) for word in ("Brief", "brief ", "nonsense", "", " ")),
-    *((CAPTION, "caption_type", value, "bad_value", TYPES) for value in (5, None, True, ["brief"], {})),
-    *((CAPTION, "reference_words", value, "bad_value", A_COUNT) for value in (-10, 10.5, "10", True, None, [10], 1e-9)),
+    *((CAPTION, "caption_type", value, "bad_value", TYPES) for value in (5, True, ["brief"], {})),
+    *((CAPTION, "reference_words", value, "bad_value", A_COUNT) for value in (-10, 10.5, "10", True, [10], 1e-9)),
     *((CAPTION, "output_words", value, "bad_value", A_COUNT) for value in (-1, -1.0, "", False, {})),
-    *((INTERLEAVED, "text_is_null", value, "bad_value", [True, False]) for value in ("true", 1, 0, None, "", [True])),
-    *((INTERLEAVED, "image_is_null", value, "bad_value", [True, False]) for value in ("false", 0, None)),
+    *((INTERLEAVED, "text_is_null", value, "bad_value", [True, False]) for value in ("true", 1, 0, "", [True])),
+    *((INTERLEAVED, "image_is_null", value, "bad_value", [True, False]) for value in ("false", 0)),
     *((ALL["alignment"], fact, "true", "bad_value", [True, False]) for fact in ("image_is_null", "text_is_null")),
 ]
 

@@ -50,7 +50,7 @@ def test_a_fact_that_is_not_as_declared_is_said_in_place_of_scores(
     types = ["brief", "detail", "poem", "narrative", "style", "theme"]
     for fact, value, reason, allowed in (
         ("caption_type", "Brief", "unknown_value", types),
-        ("caption_type", None, "bad_value", types),
+        ("caption_type", 5, "bad_value", types),
         ("reference_words", "10", "bad_value", "a whole number from 0 on"),
     ):
         content = json.dumps({"raw": raw, "context": BRIEF | {fact: value}})
@@ -59,11 +59,13 @@ def test_a_fact_that_is_not_as_declared_is_said_in_place_of_scores(
 
 
 def test_a_wrong_fact_stops_no_other_line(shipped: dict[str, Rubric]) -> None:
-    contexts = [BRIEF | {"caption_type": "nonsense"}, BRIEF, BRIEF | {"reference_words": 10.0}, {"caption_type": "brief"}]
+    """Null says as little as a fact left out: tables are written with it where nothing is known."""
+    known = [BRIEF | {"caption_type": "nonsense"}, BRIEF, BRIEF | {"reference_words": 10.0}, {"caption_type": "brief"}]
+    contexts = [*known, BRIEF | {"caption_type": None}]
     lines = [json.dumps({"raw": '{"score": 3}', "context": context}) for context in contexts]
     printed = [json.loads(line) for line in parse_jsonl(shipped["caption"], lines)]
     assert [one["error"] if "error" in one else one["scores"] for one in printed] == [
-        "unknown_value", "rule_violation", "rule_violation", {"score": 3},
+        "unknown_value", "rule_violation", "rule_violation", {"score": 3}, {"score": 3},
     ]  # fmt: skip
 
 
