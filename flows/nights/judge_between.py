@@ -51,7 +51,7 @@ class JudgeMove:
 
 
 def to_predecessors(comparisons: pl.DataFrame) -> list[Compared]:
-    """Of published comparisons those of means over categories with the checkpoint before."""
+    """Of published comparisons those of means over categories with the predecessor."""
     rows = comparisons.filter(
         pl.col("comparison") == ComparisonKind.PREDECESSOR.value,
         pl.col("category") == Total.MACRO.value,

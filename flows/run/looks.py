@@ -106,7 +106,7 @@ def _n_family(run: RunContext, rubric: Rubric) -> int:
 
 
 def _n_pairs(run: RunContext, n_checkpoints: int) -> int:
-    """Every two; above max_ranked each with the baseline and with the one before it."""
+    """Every two; above max_ranked each with the baseline and with its predecessor."""
     return n_checkpoints * (n_checkpoints - 1) // 2 if n_checkpoints <= run.benchmark.statistics.max_ranked else 2 * n_checkpoints
 
 

@@ -20,7 +20,7 @@ class Pairs(Section):
         default_factory=lambda: list[Meet](["baseline", "predecessor"]),
         min_length=1,
         max_length=3,
-        description="Each checkpoint meets [nightly] baseline, the one before it of its model, or every other.",
+        description="Each checkpoint meets [nightly] baseline, its predecessor, or every other.",
     )
     per_prompt: int = Field(default=1, ge=1, le=100, description="Pairs of pictures a prompt, of any two checkpoints.")
     adaptive: bool = Field(

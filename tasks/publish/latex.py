@@ -86,7 +86,7 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
     caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
     lines = [
         *_opened(number, caption, "rllrrrr"),
-        r"rank & model & checkpoint & mean [95\,\%] & against the one before & prompts & coverage \\",
+        r"rank & model & checkpoint & mean [95\,\%] & vs. predecessor & prompts & coverage \\",
     ]  # fmt: skip
     for dimension, found in groupby(rows, key=lambda row: row.dimension):
         mine = list(found)

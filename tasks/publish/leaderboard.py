@@ -25,7 +25,7 @@ _HEADERS = (
     "model",
     "checkpoint",
     "mean and 95 % interval",
-    "against the one before",
+    "vs. predecessor",
     "prompts",
     "images",
     "coverage",

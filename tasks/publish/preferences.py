@@ -145,7 +145,7 @@ def rating(row: Row) -> str:
 
 
 def pair_answers(board: PairBoard) -> list[str]:
-    """What the pairs say: of each model's newest checkpoint against the one before it and the baseline, and of the judge."""
+    """What the pairs say: of each model's newest checkpoint against predecessor and baseline, and of the judge."""
     said = []
     before = {(row["model_b"], row["checkpoint_b"]) for row in board.comparisons if row["is_to_predecessor"]}
     for row in board.comparisons:

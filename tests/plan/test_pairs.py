@@ -26,7 +26,7 @@ A, B, C, D = ("m", "step-9"), ("m", "step-10"), ("m", "step-11"), ("n", "only")
 @pytest.mark.parametrize(
     ("meet", "baseline", "expected"),
     [
-        pytest.param(["predecessor"], None, [(B, A), (C, B)], id="each with the one before it of its model, in natural order"),
+        pytest.param(["predecessor"], None, [(B, A), (C, B)], id="each with its predecessor, in natural order"),
         pytest.param(["baseline"], "m/step-9", [(B, A), (C, A), (D, A)], id="each with the baseline"),
         pytest.param(["baseline", "predecessor"], "m/step-10", [(A, B), (C, B), (D, B)], id="two reasons are one meeting"),
         pytest.param(["each_other"], None, [(B, A), (C, A), (D, A), (C, B), (D, B), (D, C)], id="every two"),

@@ -43,7 +43,7 @@ TURNED = OPEN | {"verdict_predecessor": "failures_could_turn_it", "predecessor":
         ),
         ({}, {"n_failed": 1_200, "n_judgements": 6_000}, "the 1,200 of 6,000 scores that 1 lacks"),
     ],
-    ids=["the newest fails", "both fail", "the one before fails"],
+    ids=["the newest fails", "both fail", "the predecessor fails"],
 )  # fmt: skip
 def test_where_failures_keep_two_from_being_told_apart_the_prompts_are_not_blamed(mine, other, missed):
     said = answers([row("2", (1, 2), **TURNED, **mine), row("1", (1, 2), **other)])

@@ -43,7 +43,7 @@ _N_WORSE = 5
 
 
 def print_worse(console: Console, comparisons: pl.DataFrame) -> None:
-    """The single categories in which a checkpoint is worse than the one before, at the corrected level.
+    """The single categories in which a checkpoint is worse than its predecessor, at the corrected level.
 
     Without any the clearest fall by its uncorrected interval, as what it is: one of many that were looked at.
     """

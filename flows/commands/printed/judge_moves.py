@@ -65,7 +65,7 @@ def with_moves(
 
 
 def marked(rows: Sequence[LeaderboardRow], moves: Sequence[JudgeMove]) -> list[LeaderboardRow]:
-    """The rows; those whose difference to the one before is the judge's too say so, and by how much its anchors changed."""
+    """The rows; those whose difference to the predecessor is the judge's too say so, and by how much its anchors changed."""
     by_row = {(move.rubric_id, move.judge_model, move.dimension, *move.candidate): move for move in moves}
     found = []
     for row in rows:

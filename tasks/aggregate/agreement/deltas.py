@@ -125,7 +125,7 @@ def _estimators(judge: str | None, *, of_deltas: bool) -> tuple[Estimator, ...]:
 
 
 def _pairs(systems: Sequence[System], run: Settings) -> Iterator[tuple[ComparisonKind, int, int]]:
-    """As on the leaderboard: each checkpoint and the one before it, all and the baseline, every two."""
+    """As on the leaderboard: each checkpoint and its predecessor, all and the baseline, every two."""
     ordered = sorted(range(len(systems)), key=lambda n: (systems[n][0], natural_key(systems[n][1]), systems[n][1]))
     for before, after in pairwise(ordered):
         if systems[before][0] == systems[after][0]:

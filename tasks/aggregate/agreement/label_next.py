@@ -123,7 +123,7 @@ def _dimension(rubrics: Mapping[str, Rubric], wanted: str | None) -> tuple[Rubri
 
 
 def _decision(systems: Sequence[System], baseline: str | None, between: Sequence[str]) -> tuple[int, int]:
-    """The two checkpoints; by default the newest one against the benchmark's baseline, else against the one before it."""
+    """The two checkpoints; by default the newest one against the benchmark's baseline, else against its predecessor."""
     names = [_name(system) for system in systems]
     ways = f"--between MODEL/CHECKPOINT --between MODEL/CHECKPOINT, of {', '.join(names)}"
     if between:

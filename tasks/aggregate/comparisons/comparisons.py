@@ -95,7 +95,7 @@ def comparison_rows(
 
 
 def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:
-    """Each checkpoint and the one before it, of the same model, in natural order of their names."""
+    """Each checkpoint and its predecessor: the one before it of the same model, in natural order of their names."""
     ordered = sorted(contestants, key=lambda one: (one.model, natural_key(one.checkpoint), one.checkpoint))
     for before, after in pairwise(ordered):
         if before.model == after.model:

@@ -75,7 +75,7 @@ def _deltas(board: Board) -> Made | None:
 
     names = board.names
     pairs = {tuple(row[name] for name in _PAIR): row for row in board.deltas if row["delta"] is not None}
-    known = [*pairs.values()]  # once each: the one before may be the baseline too
+    known = [*pairs.values()]  # once each: the predecessor may be the baseline too
     rows = [
         {
             "name": f"{index}\n{_both_ends(names[row['model_a'], row['checkpoint_a']])}\nvs {_both_ends(_other(row))}",

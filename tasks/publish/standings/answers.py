@@ -14,7 +14,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     """What the headline standings of one rubric and judge say: which is best, what the newest brought, what is missing."""
     ranked = [row for row in rows if row["state"] == StandingState.RANKED]
     name = namer(rows)
-    # Where there are more checkpoints than are ranked, each is compared with the one before it all the same.
+    # Where there are more checkpoints than are ranked, each is compared with its predecessor all the same.
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
     said = _best(ranked, name)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
@@ -73,7 +73,7 @@ def _with_failures(ranking: Sequence[Row], names: str) -> str:
 
 
 def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
-    """The rows of each model's newest checkpoint, by its name, where there is one before it."""
+    """The rows of each model's newest checkpoint, by its name, where it has a predecessor."""
     before = {(row["model"], row["predecessor"]) for row in compared}
     newest: dict[str, list[Row]] = {}
     for row in sorted(compared, key=_by_name):

@@ -102,7 +102,7 @@ def _in_turn(said: Mapping[str, Sequence[str]], told: Callable[[str, str], str],
 
 
 def _newest(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """Each model's newest checkpoint against the one before it: who finds it better, who cannot tell."""
+    """Each model's newest checkpoint against its predecessor: who finds it better, who cannot tell."""
     said = []
     for (one, other), mine in _pairs(rows):
         verdicts: dict[str | None, list[str]] = {}
@@ -154,7 +154,7 @@ def _newest_on_measures(rows: Sequence[Row], judges: Sequence[str]) -> list[str]
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
-    """The rows of each model's newest checkpoint, over judges and measures, by its name and that of the one before it."""
+    """The rows of each model's newest checkpoint, over judges and measures, by its name and its predecessor's."""
     found: dict[tuple[str, str], list[Row]] = {}
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
     for one, mine in newest_of(compared, namer(rows)).items():

@@ -81,7 +81,9 @@ def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
     told = weights([row for row in standings.values() if row["is_headline"]])
     assert told.startswith(f"{N_CATEGORIES} categories weigh the same, 1/{N_CATEGORIES} each: the smallest has ")
     assert [told in text for text in (terminal, markdown, latex.replace("{}", ""))] == [True] * 3
-    assert f"<p>{N_CATEGORIES} categories weigh the same; the smallest has " in salon.open(lake_root)._repr_html_()
+    notebook = salon.open(lake_root)._repr_html_()
+    assert f"<p>{N_CATEGORIES} categories weigh the same; the smallest has " in notebook
+    assert ["vs. predecessor" in text for text in (terminal, markdown, latex, notebook)] == [True] * 4
     for key, row in standings.items():
         dimension, model, checkpoint = key
         placed, text = rank(row), difference(row, "predecessor")
@@ -101,6 +103,7 @@ def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
 def test_the_page_says_the_same_and_its_answers_word_for_word(published, standings):
     page = published[0].page(Gallery((), 48)).decode()
     assert weights([row for row in standings.values() if row["is_headline"]]) in page
+    assert ">vs. predecessor</th>" in page
     for sentences in answers_of(load_cells(find_publication(published[0].lake.root, published[1].folder.name))).values():
         for sentence in sentences:
             assert sentence in page.replace("&#39;", "'").replace("\n", " ")

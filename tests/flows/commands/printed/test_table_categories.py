@@ -105,7 +105,7 @@ def falling(category: str, p: float, high: float, **changes: Any) -> dict[str, A
         ([falling("colors", 0.2, 0.5), falling(WORSE, 0.3, 0.9)], None),
         ([falling("colors", 0.04, -0.1, comparison="baseline"), falling(TOTAL, 0.01, -0.1)], None),
     ],
-    ids=["the clearest of two", "an aspect", "none clear", "neither the one before nor a category"],
+    ids=["the clearest of two", "an aspect", "none clear", "neither the predecessor nor a category"],
 )
 def test_the_clearest_fall_is_named_as_one_of_many(
     tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any, rows: list[dict[str, Any]], named: str | None
