@@ -196,7 +196,7 @@ def _agrees(explained: ExplainedWinRate) -> str:
         return "agrees"
     if row["status"] != CellStatus.BLOCKED:
         return f"not published ({verdict(row)}); the counts agree"
-    under = f"{percent(row['coverage'])} of the verdicts arrived, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
+    under = f"{percent(row['coverage'])} of the verdicts received, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
     return f"not published, {under}; the counts agree"
 
 

@@ -26,7 +26,7 @@ CATEGORY = text(
 )
 N_PROMPTS = count("n_prompts", "Prompts with a judged pair (the units of the interval).")
 N_PAIRS = count("n_pairs", "Pairs of pictures in the row. Both orders, and all repeats, of a pair count once.")
-COVERAGE = _share("coverage", "Share of the requested verdicts that came; without repeats, judged pairs / n_pairs.")
+COVERAGE = _share("coverage", "Share of the requested verdicts received; without repeats, judged pairs / n_pairs.")
 
 # --- preferences ------------------------------------------------------------------------------------------------
 PREFERENCES = (
@@ -78,7 +78,7 @@ PREFERENCE_RATINGS = (
     count("n_win", "Pairs that it wins in both orders."),
     count("n_tie", "Pairs that are a tie or whose orders disagree."), count("n_loss", "Pairs that it loses in both orders."),
     count("n_pairs_asked", "Pairs of pictures that were to be judged."),
-    replace(COVERAGE, about="Share of the requested verdicts that came, over all its pairs."), f.COVERAGE_FLOOR,
+    replace(COVERAGE, about="Share of the requested verdicts received, over all its pairs."), f.COVERAGE_FLOOR,
     count("n_opponents_blocked", "Opponents whose pairs with it are below the coverage floor: in neither rating nor rank."),
     count("n_pairs_rated", "Judged pairs that the rating uses; null without a rating.", null=True),
 )  # fmt: skip

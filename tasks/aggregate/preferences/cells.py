@@ -21,7 +21,7 @@ _SAME = 1e-12
 class Cell:
     """What is known of a pair of checkpoints in one category or total; shares are None where no pair was judged.
 
-    `bounds` are low, high, order_low and order_high of the win rate; `n_asked` the verdicts asked for, `n_said` those that came;
+    `bounds` are low, high, order_low and order_high of the win rate; `n_asked` the verdicts asked for, `n_said` those received;
     `fewest` the prompts of its smallest category; `n_signed` those of categories off one half, None where these are on both
     sides of it.
     """
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def coverage(self) -> float:
-        """The share of the verdicts that came."""
+        """The share of the verdicts received."""
         return self.n_said / self.n_asked
 
 
