@@ -107,5 +107,6 @@ PARTITIONS = Table(
     ),
     key=("partition_id",),
     later=("online_usd", "batch_usd"),
+    about="One row per checkpoint, dataset, rubric and judge: what was asked of it, and what is left. Each row is a file in "
+    "`partitions/<benchmark>/` of the lake; neither a publication nor `salon.duckdb` has this table.",
 )  # fmt: skip
-"""What was asked of which checkpoint, in the lake alone: it is about the work, and no publication holds it."""

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.tables.catalogue import TABLES
 from schemas.tables.field import Field
-from schemas.tables.stored import CHECKS, REPLIES, SAMPLES
+from schemas.tables.stored import CHECKS, PARTITIONS, REPLIES, SAMPLES
 from schemas.tables.table import Table, conform
 
 CHECK_ROW = {
@@ -15,7 +15,7 @@ CHECK_ROW = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("table", [*TABLES.values(), PARTITIONS], ids=[*TABLES, PARTITIONS.name])
 def test_every_table_is_sound(table: Table) -> None:
     assert len(set(table.columns)) == len(table.columns)
     assert set(table.key) <= set(table.columns)

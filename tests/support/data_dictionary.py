@@ -10,12 +10,23 @@ from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS
 from schemas.tables.catalogue import TABLES, key_of_all
 from schemas.tables.field import IMAGE_TYPE, Field
 from schemas.tables.nights import BRIDGES, DESIGNS, DRIFT, EXAM, JURY, NIGHTS, RELIABILITY
-from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, RUNS, SAMPLES, SCORES
+from schemas.tables.stored import (
+    CHECKS,
+    JUDGEMENTS,
+    PARTITIONS,
+    PICTURES,
+    QUARANTINE,
+    REPLIES,
+    REQUESTS,
+    RUNS,
+    SAMPLES,
+    SCORES,
+)
 from schemas.tables.table import SCHEMA_VERSION, Table
 
 _OF_PEOPLE = (AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES)
 _OF_JUDGES = (NIGHTS, DRIFT, BRIDGES, RELIABILITY, DESIGNS, JURY, EXAM)
-_STORED = (SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, RUNS)
+_STORED = (SAMPLES, PICTURES, JUDGEMENTS, REQUESTS, REPLIES, SCORES, CHECKS, QUARANTINE, RUNS, PARTITIONS)
 
 
 def _links(*names: str) -> str:
@@ -62,7 +73,7 @@ def data_dictionary() -> str:
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]
-    sections = [_INTRODUCTION, *(_table(table) for table in TABLES.values())]
+    sections = [_INTRODUCTION, *(_table(table) for table in (*TABLES.values(), PARTITIONS))]
     sections += ["## Closed lists of values\n", _ABOUT_VALUES, *(_values(kind) for kind in kinds)]
     return "\n".join(sections)
 
