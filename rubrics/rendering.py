@@ -91,7 +91,7 @@ def render(
     An image part is the sample's picture; with `role` (and, from the second on, `index`) another of its pictures, of which
     `others` says how many there are; with `sha256` an example. `shown` is how it is to be looked at.
     Raises NoPrompt where the rubric has none for the category, MissingColumns naming every needed value that is null,
-    UnknownValue where a column holds a word that its closed list does not.
+    UnknownValue where a column holds a value that the rubric does not declare.
     """
     variant = variant_of(rubric, values)
     plan = _plan(rubric)

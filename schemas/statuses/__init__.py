@@ -1,1 +1,1 @@
-"""Closed lists of words that tables have in their columns, by what they are about."""
+"""The values that status and reason columns may have, by what they are about."""

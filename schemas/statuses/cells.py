@@ -1,4 +1,4 @@
-"""Statuses and reasons of published cells, comparisons and rankings: closed lists. For figures against people: people.py."""
+"""All statuses and reasons of published cells, comparisons and rankings. For figures against people: people.py."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Verdicts and reasons of drift, jury and reliability: closed lists."""
+"""All verdicts and reasons of drift, jury and reliability."""
 
 from enum import StrEnum
 

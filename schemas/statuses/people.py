@@ -1,4 +1,4 @@
-"""Human ratings: who is compared with whom, how, and why a figure is missing. Closed lists; those of cells: cells.py."""
+"""Human ratings: all values for who is compared with whom, how, and why a figure is missing. Those of cells: cells.py."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Statuses and reasons of samples, requests, replies, scores and checks: closed lists. Those of published figures: cells.py."""
+"""All statuses and reasons of samples, requests, replies, scores and checks. Those of published figures: cells.py."""
 
 from enum import StrEnum
 
@@ -39,7 +39,7 @@ class JudgementStatus(StrEnum):
     UNUSABLE_SAMPLE = "unusable_sample"  # ingest found that the sample is not usable
     MISSING_COLUMN = "missing_column"  # the rubric needs a value that this sample lacks
     NO_PROMPT = "no_prompt"  # the rubric has no prompt for the sample's category
-    UNKNOWN_VALUE = "unknown_value"  # a column holds a value outside the rubric's closed list
+    UNKNOWN_VALUE = "unknown_value"  # a column holds a value that the rubric does not declare
 
 
 class ReplyStatus(StrEnum):

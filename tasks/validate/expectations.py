@@ -156,7 +156,7 @@ def _words(rubric_ids: Iterable[str]) -> list[Check]:
     kind = "ExpectColumnValuesToBeInSet"
     return [
         Check("requests.rubric_id.is_a_known_rubric", kind, rubrics, "Each request's rubric is one of this run's."),
-        Check("scores.reason.is_a_known_word", kind, reasons, "The reason is a word of the closed list."),
+        Check("scores.reason.is_a_known_word", kind, reasons, "The reason is one of the declared values."),
     ]
 
 

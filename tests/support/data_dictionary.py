@@ -74,7 +74,7 @@ def data_dictionary() -> str:
         if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
     ]
     sections = [_INTRODUCTION, *(_table(table) for table in (*TABLES.values(), PARTITIONS))]
-    sections += ["## Closed lists of values\n", _ABOUT_VALUES, *(_values(kind) for kind in kinds)]
+    sections += ["## Declared values\n", _ABOUT_VALUES, *(_values(kind) for kind in kinds)]
     return "\n".join(sections)
 
 
