@@ -1,9 +1,13 @@
 """The work of `salon parse`: a line in, a line out, and which lines are refused."""
 
 import json
+import re
+from typing import Any
 
 import pytest
 
+from rubrics.golden import read_replies
+from rubrics.loading import SHIPPED, load_rubric
 from rubrics.model import Rubric
 from rubrics.replies.jsonl import parse_jsonl, parse_jsonl_line
 from schemas.errors import InputError
@@ -67,6 +71,49 @@ def test_a_wrong_fact_stops_no_other_line(shipped: dict[str, Rubric]) -> None:
     assert [one["error"] if "error" in one else one["scores"] for one in printed] == [
         "unknown_value", "rule_violation", "rule_violation", {"score": 3}, {"score": 3},
     ]  # fmt: skip
+
+
+ITEMS = {"items": [{"id": "a"}, {"id": "b"}, {"id": "c"}]}
+OF_ITEMS = ("tests/instruments/unigenbench", "<score>[1, 7, N/A]</score>", ITEMS)
+EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
+    ("rubrics/alignment", "Score: 4", {}),
+    ("rubrics/caption", '{"score": 3}', BRIEF | {"output_words": 20}),
+    OF_ITEMS,
+    OF_ITEMS,
+    ("tests/instruments/geneval2", "yes", {}),
+    ("rubrics/caption", '{"score": 3}', BRIEF | {"reference_words": "10"}),
+    ("rubrics/alignment", "Score: 4", {}),
+    ("rubrics/alignment", "Score: four", {}),
+    ("rubrics/starters/edit", '{"instruction_followed": 9, "rest_kept": 4}', {}),
+]
+"""What each example of the table of keys in docs/replies.md is of."""
+
+
+def all_keys(said: dict[str, Any]) -> set[str]:
+    """The keys of a line, and those that `--explain` says of each dimension."""
+    of_each = [each for key in ("found", "failed", "figures") for each in said.get(key, {}).values()]
+    return set(said).union(*of_each)
+
+
+def test_the_docs_name_every_key_and_show_what_is_printed() -> None:
+    page = (SHIPPED.parent / "docs" / "replies.md").read_text("utf-8").partition("**Output.**")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    keys: set[str] = set()
+    for (named, when, example), (folder, raw, context) in zip(rows, EXAMPLES, strict=True):
+        line = json.dumps({"raw": raw, "context": context})
+        said = json.loads(parse_jsonl_line(load_rubric(SHIPPED.parent / folder), line, is_explained=True))
+        shown = json.loads(example.strip(" `"))
+        assert shown.items() <= said.items(), named
+        assert set(re.findall(r"`(\w+)`", named)) <= set(shown)
+        keys |= all_keys(said)
+        assert all_keys(shown) <= set(re.findall(r"`(\w+)`", page)), when
+    for folder in (path.parent for path in SHIPPED.glob("*/rubric.toml")):
+        for one in read_replies(folder):
+            if isinstance(one["raw"], str):
+                keys |= all_keys(json.loads(parse_jsonl_line(load_rubric(folder), json.dumps(one), is_explained=True)))
+    assert keys - {"reason", "in", "score", "note", "span", "text"} == {
+        key for named, *_ in rows for key in re.findall(r"`(\w+)`", named)
+    }
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,8 @@ def documented() -> list[tuple[str, str, str]]:
     """(reason, rubric, reply) of the table in docs/replies.md."""
     lines = (SHIPPED.parent / "docs" / "replies.md").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| `")]
-    return [(reason.strip("`"), rubric, reply[1:-1].replace("\\n", "\n")) for reason, _, rubric, reply in cells]
+    rows = (row for row in cells if len(row) == len(("reason", "when", "rubric", "example")))
+    return [(reason.strip("`"), rubric, reply[1:-1].replace("\\n", "\n")) for reason, _, rubric, reply in rows]
 
 
 def test_every_reason_has_an_example_in_the_docs_in_order() -> None:
