@@ -18,8 +18,7 @@ from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.killed import STOPPED, forget_asking, note_asking
-from flows.run.record import record
+from flows.run.record import STOPPED, Begun, forget_asking, note_asking, record
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
@@ -122,18 +121,20 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
 
     What it bought is counted from the ledger, as that of a run. Its dataset is the newest checkpoint's that had something to ask.
     """
-    started_at, before = datetime.now(UTC), run.reporter.ran
+    if not planned.open:
+        yield
+        return
+    begun, before = Begun.of(run, datetime.now(UTC), planned.open[0].dataset, is_backfill=True), run.reporter.ran
     plan_ids = [one.plan.plan_id for one in planned.open]
-    if planned.open:
-        note_asking(run, started_at, planned.open[0].dataset, plan_ids, BACKFILL)
+    note_asking(run, begun, plan_ids)
     try:
         yield
     finally:
-        if run.reporter.ran is before and planned.open:
+        if run.reporter.ran is before:
             try:
-                bought = bought_of(run, started_at, plan_ids).outcome
+                bought = bought_of(run, begun.started_at, plan_ids).outcome
                 if bought.n_asked:
-                    record(run, started_at, planned.open[0].dataset, bought, STOPPED, is_backfill=True)
+                    record(run, begun, bought, STOPPED)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(
                         f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table was made"

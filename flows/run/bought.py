@@ -91,19 +91,6 @@ def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges:
     return Bought(found, datetime.fromtimestamp(last_us / 1e6, UTC))
 
 
-def columns_of(asked: Outcome) -> dict[str, object]:
-    """The columns of a row of `runs` that say what was asked and what it cost."""
-    return {
-        "n_requests": asked.n_requests,
-        "n_cached": asked.n_cached,
-        "n_asked": asked.n_asked,
-        "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
-        "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
-        "cost_usd": asked.cost_usd,
-        "is_at_least": asked.is_at_least,
-    }
-
-
 def _requests(run: RunContext, plan_ids: Sequence[str], judges: Sequence[str]) -> Iterator[tuple[str, pl.Series]]:
     """Judge and distinct request keys, some parts of a plan at a time."""
     for plan_id in plan_ids:

@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +19,7 @@ from flows.run.found import differing_prompts
 from flows.run.judging import saying_who_is_complete
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
-from flows.run.record import record, recorded_where_it_ends
+from flows.run.record import Begun, record, recorded_where_it_ends
 from flows.run.rounds import judge_all
 from flows.run.since import before, say_what_changed
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
@@ -85,22 +84,22 @@ def run_pipeline(
             if night:
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
             refuse_other_models(run, ledger, planned.parts)
-    with recorded_where_it_ends(run, started_at, dataset, planned, asked_before) if is_asking else nullcontext():
+    begun = Begun.of(run, started_at, dataset, is_backfill=asked_before is not None)
+    with recorded_where_it_ends(run, begun, planned, asked_before) if is_asking else nullcontext():
         imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, is_retrying=is_retrying)
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         run = run.having(reading_id=stages.read(run, planned))
         was = before(run)
-        recorded_as = partial(record, run, started_at, dataset, asked, is_backfill=asked_before is not None)
         try:
             published, cells = finish(run)
         except GateBlockedError:
-            recorded_as("blocked")
+            record(run, begun, asked, "blocked")
             raise
         say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
         n_requests = planned.n_requests if asked_before is None else asked.n_requests
         pairs, judges = boards_in(published.folder), run.benchmark.judges
         summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)
-        recorded_as(summary.outcome, published.publication_id)
+        record(run, begun, asked, summary.outcome, published.publication_id)
     _note_what_came_of_it(run, night, published)
     return summary
 

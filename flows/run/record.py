@@ -1,69 +1,113 @@
-"""A run's row in `runs`: of one that published or was blocked, and of one that ended while it asked. No writing of files."""
+"""A run's row in `runs`, made here alone: of one that published or was blocked, that ended while it asked, or was killed.
 
-from collections.abc import Iterator
+A run that asks is noted in the lake until it has its row, `asking/<benchmark>/`, a file a run; of a lake in a bucket in the cache
+folder alone. The next start writes the row of one that was killed. Partitions are partitions/table.py.
+"""
+
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Self
 
-from flows.run.bought import bought_of, columns_of
+from pydantic import BaseModel, Field
+
+from flows.run.bought import bought_of
 from flows.run.context import RunContext
-from flows.run.killed import STOPPED, forget_asking, note_asking
 from schemas.errors import StoreError
 from schemas.records import Plan
+from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
+from tasks.lake.atomic_files import locked, write_bytes
+from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.publish.machine_tables import record_run
+from tasks.regular_files import content_of
+
+STOPPED = "stopped"
+"""The outcome of a run that ended before it had published, or was blocked."""
+_GONE_AFTER = timedelta(days=2)
+"""A process of another machine, or of before this one's start, cannot be looked up."""
+
+
+class Begun(BaseModel):
+    """A run's row but for what it buys and how it ends."""
+
+    started_at: datetime
+    run_date: date
+    dataset_id: str
+    n_samples: int
+    n_samples_ok: int
+    code_version: str
+    asked_by: str
+
+    @classmethod
+    def of(cls, run: RunContext, started_at: datetime, dataset: IngestResult, *, is_backfill: bool) -> Self:
+        """That of a run which has read its sources."""
+        return cls(
+            started_at=started_at,
+            run_date=run.run_date,
+            dataset_id=dataset.dataset_id,
+            n_samples=dataset.n_samples,
+            n_samples_ok=dataset.n_ok,
+            code_version=run.ids.code_version,
+            asked_by="backfill" if is_backfill else "nightly" if run.ids.budget_id else "run",
+        )
+
+    def row(self, run: RunContext, finished_at: datetime, asked: Outcome, outcome: str) -> dict[str, object]:
+        """The row of one that published nothing."""
+        return {
+            **self.model_dump(include=set(Begun.model_fields)),
+            "finished_at": finished_at,
+            "benchmark": run.benchmark.name,
+            "publication_id": None,
+            "outcome": outcome,
+            "n_requests": asked.n_requests,
+            "n_cached": asked.n_cached,
+            "n_asked": asked.n_asked,
+            "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
+            "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
+            "cost_usd": asked.cost_usd,
+            "is_at_least": asked.is_at_least,
+        }
+
+
+class _Asking(Begun):
+    """The note of a run, and the plans and judges of which it buys."""
+
+    plan_ids: list[Annotated[str, Field(pattern=f"^[0-9a-f]{{{DIGEST_LENGTH}}}$")]]
+    judges: list[str]
+    process: Process
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its process is gone."""
+        is_alive = lives(self.process)
+        return datetime.now(UTC) - self.started_at > _GONE_AFTER if is_alive is None else not is_alive
 
 
 def record(
-    run: RunContext,
-    started_at: datetime,
-    dataset: IngestResult,
-    asked: Outcome,
-    outcome: str,
-    publication_id: str | None = None,
-    *,
-    is_backfill: bool = False,
-    is_at_least: bool = False,
+    run: RunContext, begun: Begun, asked: Outcome, outcome: str, publication_id: str | None = None, *, is_at_least: bool = False
 ) -> None:
     """Append the run's row, and let its reporter know it. `is_at_least`: `asked` is what this process heard alone."""
-    row = {
-        "started_at": started_at,
-        "finished_at": datetime.now(UTC),
-        "benchmark": run.benchmark.name,
-        "run_date": run.run_date,
-        "publication_id": publication_id,
-        "outcome": outcome,
-        "dataset_id": dataset.dataset_id,
-        "n_samples": dataset.n_samples,
-        "n_samples_ok": dataset.n_ok,
-        "code_version": run.ids.code_version,
-        "asked_by": asked_by(run, is_backfill=is_backfill),
-        **columns_of(asked),
-        "is_at_least": is_at_least or asked.is_at_least,
-    }
+    row = begun.row(run, datetime.now(UTC), asked, outcome) | {"publication_id": publication_id}
+    row["is_at_least"] = is_at_least or asked.is_at_least
     record_run(run.lake, row)
     forget_asking(run)
     run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
 
 
-def asked_by(run: RunContext, *, is_backfill: bool) -> str:
-    """The command whose run it is."""
-    return "backfill" if is_backfill else "nightly" if run.ids.budget_id else "run"
-
-
 @contextmanager
-def recorded_where_it_ends(
-    run: RunContext, started_at: datetime, dataset: IngestResult, planned: Plan, before: Outcome | None = None
-) -> Iterator[None]:
+def recorded_where_it_ends(run: RunContext, begun: Begun, planned: Plan, before: Outcome | None = None) -> Iterator[None]:
     """From the first request to its own row: a run that ends here, by an error or told to stop, has one, `stopped`.
 
     That is counted from the ledger, by when it came: outcomes of shards under way, and of other processes, never come back. What
     another run bought of the same requests meanwhile is in it. Where the ledger is what failed, it is what this process heard.
     `before`: what a backfill asked before this run of the same plan; the row is the backfill's.
     """
-    run.reporter.heard, is_backfill, ran = Outcome(), before is not None, run.reporter.ran
-    note_asking(run, started_at, dataset, [planned.plan_id], asked_by(run, is_backfill=is_backfill))
+    run.reporter.heard, ran = Outcome(), run.reporter.ran
+    note_asking(run, begun, [planned.plan_id])
     try:
         yield
     except BaseException as ended:
@@ -75,15 +119,70 @@ def recorded_where_it_ends(
                 asked = replace(run.reporter.heard or Outcome(), n_requests=planned.n_requests)
             else:
                 is_sent = run.executor.is_remote or run.reporter.attempts
-                asked = bought_of(run, started_at, [planned.plan_id]).outcome if is_sent else Outcome()
+                asked = bought_of(run, begun.started_at, [planned.plan_id]).outcome if is_sent else Outcome()
                 asked = replace(asked, n_requests=planned.n_requests)
             if before is not None:
                 n_cached = max(0, asked.n_cached - before.n_answered)
                 asked = replace(before + asked, n_requests=planned.n_requests, n_cached=n_cached)
             if asked.n_asked:
-                record(run, started_at, dataset, asked, STOPPED, is_backfill=is_backfill, is_at_least=is_at_least)
+                record(run, begun, asked, STOPPED, is_at_least=is_at_least)
             else:
                 forget_asking(run)
         except Exception as error:  # noqa: BLE001 - what ended the run is told, and this beside it
             run.reporter.say(f"the cost of this run could not be recorded in `runs`: {error}")
         raise
+
+
+def note_asking(run: RunContext, begun: Begun, plan_ids: Sequence[str]) -> None:
+    """Note a run that may ask from now on, after the rows of those were written that were killed. Raises StoreError."""
+    record_killed(run)
+    judges = [judge.id for judge in run.benchmark.asked_judges]
+    note = _Asking(**begun.model_dump(), plan_ids=list(plan_ids), judges=judges, process=this_process())
+    target = _folder(run) / f"{begun.started_at:%Y%m%dT%H%M%S%f}{_ending()}"
+    write_bytes(note.model_dump_json(indent=1).encode(), target, run.lake.root / "staging")
+
+
+def forget_asking(run: RunContext) -> None:
+    """What this process asked has its row, or is none."""
+    for path, note in _notes(run, _ending()):
+        if note.process == this_process():
+            path.unlink(missing_ok=True)
+
+
+def record_killed(run: RunContext) -> None:
+    """Write the row of each run of the benchmark that was killed, and take its note away. Raises StoreError."""
+    if not any(_folder(run).glob("*.json")):
+        return
+    with locked(run.lake.root, f"asking-{run.benchmark.name}"):
+        for path, note in _notes(run):
+            if note.is_over:
+                _record_killed(run, note)
+                path.unlink(missing_ok=True)
+
+
+def _record_killed(run: RunContext, note: _Asking) -> None:
+    bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
+    if not bought.outcome.n_asked:
+        return
+    record_run(run.lake, note.row(run, bought.last_heard_at, bought.outcome, STOPPED))
+    began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"
+    run.reporter.say(f"the {began} was killed; what it bought is in the table runs now")
+
+
+def _folder(run: RunContext) -> Path:
+    return run.lake.root / "asking" / run.benchmark.name
+
+
+def _ending() -> str:
+    """How the names of this process's notes end."""
+    return f"-{this_process().pid}.json"
+
+
+def _notes(run: RunContext, ending: str = ".json") -> Iterator[tuple[Path, _Asking]]:
+    for path in sorted(_folder(run).glob(f"*{ending}")):
+        try:
+            yield path, _Asking.model_validate_json(content_of(path))
+        except FileNotFoundError:  # another process has taken it away meanwhile
+            continue
+        except ValueError as error:
+            run.reporter.say(f"{path} is not a note of a run ({str(error).splitlines()[0]}), and is left out; delete it")
