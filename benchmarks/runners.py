@@ -42,7 +42,7 @@ from benchmarks.runner_world import (
     write_world,
 )
 from benchmarks.throughput.measuring import said_by
-from flows.run.programs import LocalServer, answers, free_port
+from flows.run.programs import LocalServer, ProgramOptions, answers, free_port
 from tests.support.servers.postgres import running_postgres
 
 FROM_S, TO_S = 10, 60  # of a run's seconds, those in which the rate is taken
@@ -203,7 +203,7 @@ def prefect_server(folder: Path, options: Sequence[str] = ()) -> Iterator[Server
         own = {"PREFECT_HOME": str(folder / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
         own["PREFECT_SERVER_UI_STATIC_DIRECTORY"] = str(folder / "prefect" / "ui")
         health = f"http://127.0.0.1:{port}/api/health"
-        program = local.start("server", command, lambda: answers(health), environment=own)
+        program = local.start("server", command, lambda: answers(health), ProgramOptions(own))
         yield Server(f"http://127.0.0.1:{port}/api", program.process.pid)
 
 

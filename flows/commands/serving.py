@@ -12,7 +12,7 @@ import typer
 
 from flows.commands.app import usable
 from flows.observability.terminal import Console, result_console
-from flows.run.programs import LocalServer, Program, answers, free_port, tied_to_us
+from flows.run.programs import LocalServer, Program, ProgramOptions, answers, free_port, tied_to_us
 from flows.serving import local_login, local_postgres
 from schemas.errors import InputError, StoppedError, StoreError
 from tasks.stopping import hung_up
@@ -102,7 +102,7 @@ def serve(
         login = _start_prefect(local, port, _database(local, console, is_sqlite=sqlite), console)
         file = _demo(local)
         deployments = _deploy(file, login)
-        local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, grace_s=WORKER_GRACE_S)
+        local.start("worker", _worker_command(DEFAULT_POOL), lambda: True, ProgramOptions(grace_s=WORKER_GRACE_S))
         nightly = next(name for name in deployments if name.endswith("-nightly"))
         console.print(f"\nThe UI: {login.url}", markup=False)
         console.print(f"  its password is the line in {login.file}", markup=False)
@@ -134,7 +134,7 @@ def worker(
     named_server()
     _heed_signals()
     command = [*_worker_command(pool), *(["--with-healthcheck"] if healthcheck else [])]
-    started = Program("worker", subprocess.Popen(tied_to_us(command), start_new_session=True), grace_s=grace_s)
+    started = Program("worker", subprocess.Popen(tied_to_us(command), start_new_session=True), ProgramOptions(grace_s=grace_s))
     try:
         code = started.process.wait()
     except KeyboardInterrupt:
@@ -173,7 +173,7 @@ def _database(local: LocalServer, console: Console, *, is_sqlite: bool) -> str |
         return None
     postgres = local_postgres.prepare(local.folder / "postgres", free_port(POSTGRES_PORT))
     ready = lambda: local_postgres.is_ready(postgres)  # noqa: E731
-    local.start("postgresql", postgres.command, ready, stop_signal=signal.SIGINT, **local_postgres.as_user(postgres.owner))
+    local.start("postgresql", postgres.command, ready, ProgramOptions(owner=postgres.owner, stop_signal=signal.SIGINT))
     console.print(f"PostgreSQL is running; its data is in {local.folder / 'postgres'}", markup=False)
     return postgres.url
 
@@ -189,7 +189,7 @@ def _start_prefect(local: LocalServer, port: int, database: str | None, console:
         environment["PREFECT_API_DATABASE_CONNECTION_URL"] = database
     console.print("Starting the Prefect server ...", markup=False)
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    local.start("prefect", command, lambda: answers(f"{url}/api/health"), environment=environment)
+    local.start("prefect", command, lambda: answers(f"{url}/api/health"), ProgramOptions(environment))
     return login
 
 

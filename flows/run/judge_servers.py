@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from flows.run.programs import LocalServer, Program, answers
+from flows.run.programs import LocalServer, Program, ProgramOptions, answers
 from schemas.benchmark.file import Benchmark
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, ProviderDownError
@@ -60,10 +60,8 @@ def _start(run: StageContext, judge: Judge, local: LocalServer, on_wait: OnWait)
         on_wait(judge, seconds)
 
     began_s, command = time.monotonic(), command_of(run.benchmark, judge, port)
-    program = local.start(
-        judge.id, command, lambda: answers(health), limit_s=judge.server.start_limit_s, on_wait=waited, grace_s=GRACE_S,
-        cwd=run.benchmark.folder,
-    )  # fmt: skip
+    options, limit_s = ProgramOptions(folder=run.benchmark.folder, grace_s=GRACE_S), judge.server.start_limit_s
+    program = local.start(judge.id, command, lambda: answers(health), options, limit_s=limit_s, on_wait=waited)
     said = {
         "judge": judge.id, "model": judge.model, "deployment": judge.deployment, "base_url": judge.base_url,
         "command": judge.server.command, "process": program.process.pid, "log": str(local.log(judge.id)),

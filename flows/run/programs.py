@@ -1,6 +1,7 @@
 """Starting and ending programs beside Salon, with all that they started. Which: judge_servers.py, flows/commands/serving.py."""
 
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -25,13 +26,23 @@ _LAST_S = 5.0  # what a program gets to end by itself once its runs are over
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramOptions:
+    """How a program runs and ends. `environment` is added to ours; `owner` runs it, None is who we are."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    owner: pwd.struct_passwd | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    grace_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """One running program, in a session of its own so that Ctrl-C does not reach it before we do."""
 
     name: str
     process: subprocess.Popen[bytes]
-    stop_signal: signal.Signals = signal.SIGTERM
-    grace_s: float = 20.0
+    options: ProgramOptions
 
     def is_alive(self) -> bool:
         """Whether the program itself still runs."""
@@ -42,14 +53,14 @@ class Program:
 
         The runs go first: a Prefect worker that is told to stop kills its runs at once and leaves them Running on the server.
         """
-        deadline, told = time.monotonic() + self.grace_s, set[psutil.Process]()
+        deadline, told = time.monotonic() + self.options.grace_s, set[psutil.Process]()
         while (runs := _runs_under(self.process.pid)) and time.monotonic() < deadline:
             _signal(runs - told, signal.SIGTERM)
             told |= runs
             time.sleep(POLL_S)
         ours = _descendants(self.process.pid)
         if self.is_alive():
-            self.process.send_signal(self.stop_signal)
+            self.process.send_signal(self.options.stop_signal)
         if not self._is_over(ours, max(deadline, time.monotonic() + _LAST_S)):
             _signal(_alive(ours), signal.SIGKILL)
             self._is_over(ours, time.monotonic() + _LAST_S)
@@ -86,13 +97,10 @@ class LocalServer:
         name: str,
         command: list[str],
         is_ready: Callable[[], bool],
+        options: ProgramOptions = ProgramOptions(),
         *,
-        environment: Mapping[str, str] | None = None,
-        stop_signal: signal.Signals = signal.SIGTERM,
-        grace_s: float = 20.0,
         limit_s: float = START_LIMIT_S,
         on_wait: Callable[[float], None] = lambda _: None,
-        **options: Any,
     ) -> Program:
         """Start one program, its output in logs/, and wait until it is ready. Raises StoreError with the log's end.
 
@@ -102,10 +110,11 @@ class LocalServer:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
             process = subprocess.Popen(
-                tied_to_us(command, stop_signal), env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **options,
+                tied_to_us(command, options.stop_signal), env={**os.environ, **options.environment}, cwd=options.folder,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                **as_user(options.owner),
             )  # fmt: skip
-        program = Program(name, process, stop_signal, grace_s)
+        program = Program(name, process, options)
         self.programs.append(program)
         began_s = time.monotonic()
         while not is_ready():
@@ -138,6 +147,11 @@ def tied_to_us(command: list[str], stop_signal: signal.Signals = signal.SIGTERM)
     """The command of a program that is told to stop should this process end without a word: Linux sends it the signal."""
     tied = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG")] if shutil.which("setpriv") else []
     return [*tied, *command]
+
+
+def as_user(owner: pwd.struct_passwd | None) -> dict[str, Any]:
+    """The options of subprocess that run a program as `owner`."""
+    return {} if owner is None else {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
 
 
 @contextmanager

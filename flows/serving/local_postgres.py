@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from flows.run.programs import as_user
 from schemas.errors import StoreError
 
 _USER = "salon"
@@ -73,11 +73,6 @@ def is_ready(postgres: Postgres) -> bool:
     except psycopg.OperationalError:
         return False
     return True
-
-
-def as_user(owner: pwd.struct_passwd | None) -> dict[str, Any]:
-    """The options of subprocess that run a program as `owner`."""
-    return {} if owner is None else {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
 
 
 def _program(name: str) -> Path | None:

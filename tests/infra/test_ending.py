@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.run.programs import LocalServer, Program, free_port
+from flows.run.programs import LocalServer, Program, ProgramOptions, free_port
 from schemas.errors import StoreError
 from tests.support.processes import mentioning
 
@@ -49,7 +49,7 @@ def started(folder: Path, drain_s: float, grace_s: float) -> tuple[Program, Path
     deadline = time.monotonic() + 30
     while not said.with_suffix(".up").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    return Program("worker", process, grace_s=grace_s), said
+    return Program("worker", process, ProgramOptions(grace_s=grace_s)), said
 
 
 def test_runs_drain_before_their_worker_is_told(tmp_path: Path) -> None:
