@@ -1,14 +1,8 @@
 """Columns of what is compared: comparisons, standings, the wide table. The rest is in fields.py."""
 
-import pyarrow as pa
-
 from schemas.statuses.cells import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, StandingState
 from schemas.statuses.people import LabelCheck
-from schemas.tables.field import Field, count, number, text
-
-
-def _flag(name: str, about: str, *, null: bool = False) -> Field:
-    return Field(name, pa.bool_(), about, is_nullable=null)
+from schemas.tables.field import Field, count, flag, number, share, text
 
 
 def _difference(name: str, other: str) -> tuple[Field, ...]:
@@ -57,7 +51,7 @@ P_ADJUSTED = number("p_adjusted", "p corrected for the family's comparisons.", l
 VERDICT = text("verdict", "The conclusion about a; ranks, colors and wording follow it.", null=True, values=ComparisonVerdict)
 ADJUSTMENT = text("adjustment", "How p and interval are corrected.", null=True, values=Correction)
 FAMILY = text("family", "Family: rows with the same text were corrected together.", null=True)
-IS_PRIMARY = _flag(
+IS_PRIMARY = flag(
     "is_primary",
     "Whether the row is in the primary family, on which claims and alerts rest; else it is exploratory. Null without p.",
     null=True,
@@ -73,8 +67,8 @@ MDE80 = number(
     "Null for five prompts or fewer.",
     low=0,
 )
-FAIL_RATE_A = number("fail_rate_a", "Failure rate of a.", low=0, high=1)
-FAIL_RATE_B = number("fail_rate_b", "Failure rate of b.", low=0, high=1)
+FAIL_RATE_A = share("fail_rate_a", "Failure rate of a.")
+FAIL_RATE_B = share("fail_rate_b", "Failure rate of b.")
 P_FAILURES = number(
     "p_failures", "Two-sided p-value for equal failure rates (exact sign test over prompts, uncorrected).", low=0, high=1
 )
@@ -84,13 +78,13 @@ P_FAILURES_LOW = number(
     low=0,
     high=1,
 )
-HAS_UNEQUAL_FAILURES = _flag(
+HAS_UNEQUAL_FAILURES = flag(
     "has_unequal_failures",
     "Whether one checkpoint fails more often, or fails on prompts that the other scores low: p_failures or p_failures_low, "
     "corrected, is under 0.025.",
     null=True,
 )
-FAILS_MORE = _flag(
+FAILS_MORE = flag(
     "has_unequal_failures",
     "Whether this checkpoint fails more often than another one in its ranking, or fails on prompts that the other scores low.",
     null=True,
@@ -116,7 +110,7 @@ PAIRED_SE = number("se", "Standard error of delta, for the choice of prompts and
 N_RANKED_SO = count("n_ranked", "Number of ranked checkpoints in this ranking by this estimator.", null=True)
 
 # --- standings and the wide table -------------------------------------------------------------------------------
-IS_HEADLINE = _flag(
+IS_HEADLINE = flag(
     "is_headline",
     "Whether the dimension is primary: as the benchmark file declares, else `overall_score`, else every dimension of a rubric "
     "without one.",
@@ -138,7 +132,7 @@ SMALLEST_CATEGORY = text(
 N_PROMPTS_MOST = count("n_prompts_largest_category", "Prompts with a score in the largest of these categories.", null=True)
 N_PROMPTS_NEEDED = count("n_prompts_needed", "Shared prompts that a comparison needs in each category.")
 SHARED_ESTIMATE = number("shared_estimate", "The mean over the n_shared_prompts alone; null without a rank.")
-IS_REORDERED = _flag(
+IS_REORDERED = flag(
     "is_reordered",
     "Whether the means over shared prompts put this checkpoint and another ranked one in the opposite order.",
     null=True,

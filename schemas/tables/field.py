@@ -55,8 +55,18 @@ def count(name: str, about: str, *, null: bool = False, unit: str | None = None)
     return Field(name, pa.int64(), about, is_nullable=null, unit=unit, minimum=0)
 
 
+def flag(name: str, about: str, *, null: bool = False) -> Field:
+    """A column of yes and no."""
+    return Field(name, pa.bool_(), about, is_nullable=null)
+
+
 def number(
     name: str, about: str, *, null: bool = True, unit: str | None = None, low: float | None = None, high: float | None = None
 ) -> Field:
     """A column of numbers, its bounds inclusive."""
     return Field(name, pa.float64(), about, is_nullable=null, unit=unit, minimum=low, maximum=high)
+
+
+def share(name: str, about: str, *, null: bool = True, low: float = 0) -> Field:
+    """A column of numbers up to 1, from 0 or from -1."""
+    return number(name, about, null=null, low=low, high=1)

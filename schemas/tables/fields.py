@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from schemas.statuses.cells import CellStatus, Estimand, HealthMeasure
 from schemas.statuses.rows import CheckSeverity, CheckStatus, JudgementStatus, ReplyOrigin, ReplyStatus, SampleStatus, ScoreStatus
-from schemas.tables.field import IMAGE_TYPE, PICTURES_TYPE, UTC_TIMESTAMP, Field, count, digest, number, text
+from schemas.tables.field import IMAGE_TYPE, PICTURES_TYPE, UTC_TIMESTAMP, Field, count, digest, flag, number, share, text
 
 # --- who and what -----------------------------------------------------------------------------------------------
 SAMPLE_ID = digest("sample_id", "sha256 of the sample's content (image, texts) and role (model, checkpoint, item, seed).")
@@ -137,15 +137,9 @@ SCORE_SPAN = text(
 ASK_INDEX_READ = Field("ask_index", pa.int64(), "The ask from whose reply the score was read.", is_nullable=True, minimum=0)
 BOUND_LOW = number("bound_low", "The lowest value this score can have had (the score itself if scored).", null=False)
 BOUND_HIGH = number("bound_high", "The highest value this score can have had (the score itself if scored).", null=False)
-IS_IN_RANGE = Field(
-    "is_in_range", pa.bool_(), "Whether the score lies on the rubric's scale; null without a score.", is_nullable=True
-)
-IS_ON_STEP = Field(
-    "is_on_step", pa.bool_(), "Whether the score falls on a step of the scale; null without a score.", is_nullable=True
-)
-IS_RULE_KEPT = Field(
-    "is_rule_kept", pa.bool_(), "Whether the score breaks no declared rule; null without a score.", is_nullable=True
-)
+IS_IN_RANGE = flag("is_in_range", "Whether the score lies on the rubric's scale; null without a score.", null=True)
+IS_ON_STEP = flag("is_on_step", "Whether the score falls on a step of the scale; null without a score.", null=True)
+IS_RULE_KEPT = flag("is_rule_kept", "Whether the score breaks no declared rule; null without a score.", null=True)
 
 # --- data checks ------------------------------------------------------------------------------------------------
 PUBLISHED = digest("publication_id", "Id of the publication: sha256 over its inputs.")
@@ -186,11 +180,9 @@ N_NOT_APPLICABLE = count("n_not_applicable", "").or_null(
 N_RULE_VIOLATIONS = count("n_rule_violations", "Readable scores that a declared rule forbids; n_failed includes them.")
 WHY_NO_SCORE = text("reason", "Why these judgements have no score that counts.")
 N_FAILED_SO = count("n_failed", "Number of judgements that failed for this reason.")
-FAIL_RATE = number("fail_rate", "n_failed / n_judgements; null without judgements.", low=0, high=1)
-COVERAGE = number("coverage", "Share of judgements with a score that counts; null without judgements.", low=0, high=1)
-COVERAGE_FLOOR = number(
-    "coverage_floor", "The benchmark's minimum coverage; below it the cell is blocked.", null=False, low=0, high=1
-)
+FAIL_RATE = share("fail_rate", "n_failed / n_judgements; null without judgements.")
+COVERAGE = share("coverage", "Share of judgements with a score that counts; null without judgements.")
+COVERAGE_FLOOR = share("coverage_floor", "The benchmark's minimum coverage; below it the cell is blocked.", null=False)
 CELL_BOUND_LOW = number("bound_low", "The mean if every failure had the lowest score it can have had.")
 CELL_BOUND_HIGH = number("bound_high", "The mean if every failure had the highest score it can have had.")
 CELL_BOUND_CI_LOW = number(
@@ -209,10 +201,10 @@ CELL_STATUS = text("status", "Whether estimate and interval exist.", values=Cell
 # --- distributions, health --------------------------------------------------------------------------------------
 SCORE_FROM = number("score_from", "Lower end of the step, inclusive.", null=False)
 SCORE_BELOW = number("score_below", "Upper end of the step, exclusive; null for the highest step.")
-SHARE = number("share", "Share of the scores in this step, weighted as in the mean.", null=False, low=0, high=1)
-SHARE_AT_LEAST = number("share_at_least", "Share of the scores that are score_from or more.", null=False, low=0, high=1)
-SHARE_CI_LOW = number("ci_low", "Lower end of share_at_least's confidence interval.", low=0, high=1)
-SHARE_CI_HIGH = number("ci_high", "Upper end of share_at_least's confidence interval.", low=0, high=1)
+SHARE = share("share", "Share of the scores in this step, weighted as in the mean.", null=False)
+SHARE_AT_LEAST = share("share_at_least", "Share of the scores that are score_from or more.", null=False)
+SHARE_CI_LOW = share("ci_low", "Lower end of share_at_least's confidence interval.")
+SHARE_CI_HIGH = share("ci_high", "Upper end of share_at_least's confidence interval.")
 N_SCORES = count("n_scores", "Judgements with a score in this step.")
 MEASURE = text("measure", "What is measured.", values=HealthMeasure)
 WORD = text(
@@ -235,30 +227,11 @@ N_SAMPLES = count("n_samples", "Samples in the dataset.")
 N_SAMPLES_OK = count("n_samples_ok", "Usable samples.")
 RUN_USD = number("cost_usd", "Cost of the run's replies whose price is known; null if there is none.", unit="USD", low=0)
 RUN_BY = text("asked_by", "The command: `backfill`, `nightly` or `run`. Null in rows older than this column.", null=True)
-IS_AT_LEAST = Field(
+IS_AT_LEAST = flag(
     "is_at_least",
-    pa.bool_(),
     "Whether the provider may have billed more than the tokens and cost say: attempts that were sent ended without a reply, a "
     "reply reported no tokens, or the ledger was unavailable at the end and others may have bought more. Null in rows older than "
     "this column.",
-    is_nullable=True,
+    null=True,
 )
 CODE_VERSION = digest("code_version", "sha256 over Salon's own source files.")
-
-# --- partitions -------------------------------------------------------------------------------------------------
-PARTITION_ID = digest("partition_id", "sha256 over benchmark, checkpoint, dataset, rubric and the digests of rubric and judge.")
-PARTITION_DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
-JUDGE_DIGEST = digest("judge_digest", "sha256 over the judge's settings that can change its answers.")
-SOURCES_JSON = text("sources_json", "The sources that have samples of the checkpoint, as a JSON list.")
-PARTITION_STATE = text("state", "`planned`, `running`, `done` or `failed`, as last written.")
-N_LEFT = count("n_left", "Requests without a final reply.")
-ONLINE_USD = number("online_usd", "What the remaining requests would cost one by one, as of the last preview.", unit="USD", low=0)
-BATCH_USD = number(
-    "batch_usd", "What the remaining requests would cost by the Batch API, as of the last preview.", unit="USD", low=0
-)
-ASKED_BY = text("asked_by", "The command: `backfill`, `nightly` or `run`.")
-PARTITION_DETAIL = text("detail", "Why the partition failed or is not done; otherwise null.", null=True)
-CHANGED_AT = Field("changed_at", UTC_TIMESTAMP, "When the row was written.")
-OWNER_HOST = text("host", "Host of the process that wrote the row; null if processes cannot be looked up.", null=True)
-OWNER_PID = count("pid", "Process id of that process.")
-OWNER_STARTED = text("process_started", "Start time of that process, in the host's own ticks.")

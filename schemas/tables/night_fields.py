@@ -1,11 +1,11 @@
-"""Columns of the tables about nights and the judge itself: series, drift, bridges, reliability. Others: fields.py."""
+"""Columns about nights and the judge itself: series, drift, partitions, bridges, reliability. Others: fields.py."""
 
 import pyarrow as pa
 
 from schemas.benchmark.exam import PlantedFault, Sight
 from schemas.statuses.nights import DriftVerdict
 from schemas.tables import fields as f
-from schemas.tables.field import Field, count, number, text
+from schemas.tables.field import UTC_TIMESTAMP, Field, count, digest, flag, number, share, text
 
 # --- the series of nights ---------------------------------------------------------------------------------------
 MEASURED_BY = Field(
@@ -53,7 +53,7 @@ ANCHOR_P = number("anchor_p", "p-value for no change of the anchors (for the ver
 DIFFERENCE_P = number(
     "difference_p", "p-value for no change of model minus anchors (for the verdict, uncorrected).", low=0, high=1
 )
-IS_ALARM = Field("is_alarm", pa.bool_(), "Whether the series or its anchors are beyond their limits this night.")
+IS_ALARM = flag("is_alarm", "Whether the series or its anchors are beyond their limits this night.")
 VERDICT = Field("verdict", pa.string(), "What the alarm is attributed to.", values=DriftVerdict)
 CHANGED_ON = Field(
     "changed_on",
@@ -64,6 +64,24 @@ CHANGED_ON = Field(
 )
 SHIFT = number("shift", "Mean since changed_on minus the mean before it.")
 SHIFT_SE = number("shift_se", "Standard error of shift, from the spread between nights.", low=0)
+
+# --- partitions -------------------------------------------------------------------------------------------------
+PARTITION_ID = digest("partition_id", "sha256 over benchmark, checkpoint, dataset, rubric and the digests of rubric and judge.")
+PARTITION_DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
+JUDGE_DIGEST = digest("judge_digest", "sha256 over the judge's settings that can change its answers.")
+SOURCES_JSON = text("sources_json", "The sources that have samples of the checkpoint, as a JSON list.")
+PARTITION_STATE = text("state", "`planned`, `running`, `done` or `failed`, as last written.")
+N_LEFT = count("n_left", "Requests without a final reply.")
+ONLINE_USD = number("online_usd", "What the remaining requests would cost one by one, as of the last preview.", unit="USD", low=0)
+BATCH_USD = number(
+    "batch_usd", "What the remaining requests would cost by the Batch API, as of the last preview.", unit="USD", low=0
+)
+ASKED_BY = text("asked_by", "The command: `backfill`, `nightly` or `run`.")
+PARTITION_DETAIL = text("detail", "Why the partition failed or is not done; otherwise null.", null=True)
+CHANGED_AT = Field("changed_at", UTC_TIMESTAMP, "When the row was written.")
+OWNER_HOST = text("host", "Host of the process that wrote the row; null if processes cannot be looked up.", null=True)
+OWNER_PID = count("pid", "Process id of that process.")
+OWNER_STARTED = text("process_started", "Start time of that process, in the host's own ticks.")
 
 # --- bridges ----------------------------------------------------------------------------------------------------
 JUDGE_OLD = Field("judge_old", pa.string(), "The judge that was replaced.")
@@ -83,14 +101,12 @@ VAR_IMAGE = number("var_image", "Variance between images of a prompt; null if th
 VAR_JUDGE = number("var_judge", "Variance between repeats of one image; null without repeats.", low=0)
 VAR_IMAGE_JUDGE = number("var_image_judge", "var_image + var_judge; also known without repeats.", low=0)
 N_TRUNCATED = count("n_truncated", "Variance components with a negative estimate, shown as 0.")
-ICC = number("icc", "Share of the variance between images that asking once more would reproduce.", low=0, high=1)
-ICC_LOW = number("icc_low", "Lower end of icc's interval.", low=0, high=1)
-ICC_HIGH = number("icc_high", "Upper end of icc's interval.", low=0, high=1)
-RELIABILITY = number("reliability", "icc for the mean of the existing repeats: the generalizability coefficient.", low=0, high=1)
+ICC = share("icc", "Share of the variance between images that asking once more would reproduce.")
+ICC_LOW = share("icc_low", "Lower end of icc's interval.")
+ICC_HIGH = share("icc_high", "Upper end of icc's interval.")
+RELIABILITY = share("reliability", "icc for the mean of the existing repeats: the generalizability coefficient.")
 N_REPEATS_MEAN = number("n_repeats_mean", "Harmonic mean of the repeats per image.", low=0)
-IS_AT_HAND = Field(
-    "is_at_hand", pa.bool_(), "Whether this is the design of the existing scores; the other rows are alternatives."
-)
+IS_AT_HAND = flag("is_at_hand", "Whether this is the design of the existing scores; the other rows are alternatives.")
 N_PROMPTS_PLANNED = count("n_prompts", "Prompts in the design.")
 N_IMAGES_PLANNED = count("n_images_per_prompt", "Images per prompt.")
 N_REPEATS_PLANNED = count("n_repeats", "Judgements per image.")
@@ -107,34 +123,28 @@ N_ITEMS = count("n_items", "Samples that all of them scored (for the alpha of `_
 NIGHT_STATUS = Field("status", pa.string(), "`ok`, or `null` if there is no figure; then `reason` says why.")
 
 # --- the judge's exam -------------------------------------------------------------------------------------------
-
-
-def _share(name: str, about: str, low: float = 0.0) -> Field:
-    return number(name, about, low=low, high=1)
-
-
 EXAM = (
     text("exam_id", "Id of the row (12 hexadecimal characters), for `salon explain`."), f.PUBLISHED, f.RUN_DATE,
     f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
     text("fault", "The fault that was planted.", values=PlantedFault),
-    Field("is_meant", pa.bool_(), "Whether the dimension should notice the fault; null if not declared.", is_nullable=True),
+    flag("is_meant", "Whether the dimension should notice the fault; null if not declared.", null=True),
     count("n_samples", "Samples (times repeats) that count: sample, harmless twin and faulted twin all have a score."),
     count("n_prompts", "Prompts of those samples (the units of the intervals)."),
     count("n_lost", "Samples whose faulted twin has no score, although the sample and its harmless twin have one."),
     count("n_no_room", "Samples left out because their own score is less than a step above the scale's lower end."),
-    _share("noticed", "Share of faulted twins that score at least a step below their sample."),
-    _share("noticed_low", "Lower end of noticed's interval."), _share("noticed_high", "Upper end of noticed's interval."),
-    _share("false_notices", "Share of harmless twins that do the same: the judge's noise."),
-    _share("false_notices_low", "Lower end of false_notices' interval."),
-    _share("false_notices_high", "Upper end of false_notices' interval."),
-    _share("net", "noticed minus false_notices.", -1), _share("net_low", "Lower end of net's interval.", -1),
-    _share("net_high", "Upper end of net's interval.", -1),
-    _share("net_low_adjusted", "Lower end of net's interval, corrected for the rows of the family.", -1),
-    _share("net_high_adjusted", "Upper end of net's corrected interval.", -1), f.CI_LEVEL, f.CI_METHOD,
+    share("noticed", "Share of faulted twins that score at least a step below their sample."),
+    share("noticed_low", "Lower end of noticed's interval."), share("noticed_high", "Upper end of noticed's interval."),
+    share("false_notices", "Share of harmless twins that do the same: the judge's noise."),
+    share("false_notices_low", "Lower end of false_notices' interval."),
+    share("false_notices_high", "Upper end of false_notices' interval."),
+    share("net", "noticed minus false_notices.", low=-1), share("net_low", "Lower end of net's interval.", low=-1),
+    share("net_high", "Upper end of net's interval.", low=-1),
+    share("net_low_adjusted", "Lower end of net's interval, corrected for the rows of the family.", low=-1),
+    share("net_high_adjusted", "Upper end of net's corrected interval.", low=-1), f.CI_LEVEL, f.CI_METHOD,
     number("drop", "Mean score of the harmless twins minus that of the faulted ones, in points of the dimension."),
     number("drop_low", "Lower end of drop's interval."), number("drop_high", "Upper end of drop's interval."),
     number("step", "How far a score must fall to count as noticed.", null=False, low=0), f.SCALE_LOW, f.SCALE_HIGH,
-    number("floor", "Share that should be noticed: `exam.floor` in the benchmark file.", null=False, low=0, high=1),
+    share("floor", "Share that should be noticed: `exam.floor` in the benchmark file.", null=False),
     text("verdict", "Conclusion from the corrected interval and the floor; null without an interval.", null=True, values=Sight),
     text("family", "Rows corrected together: `exam`, or `exam, other` for faults that the dimension is not meant to notice."),
     count("n_family", "Rows in the family that have an interval."), f.REASON,

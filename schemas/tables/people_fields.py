@@ -1,9 +1,7 @@
 """The columns of ratings, of agreement with people, and of several judges as one. All others are fields.py and its neighbours."""
 
-import pyarrow as pa
-
 from schemas.statuses.people import AgreementMetric, Assessor, Estimator, RatingStatus
-from schemas.tables.field import Field, count, number, text
+from schemas.tables.field import count, flag, number, share, text
 
 # --- against people ---------------------------------------------------------------------------------------------
 RATING_KEY = text("rating_key", "Where the rating is: file, row, column and dimension.")
@@ -47,12 +45,11 @@ ESTIMATOR = text("estimator", "How the figure is estimated.", values=Estimator)
 TUNING = number("power_tuning", "Weight of the judge's scores (lambda); null for other estimators.")
 N_LABELLED = count("n_prompts_labelled", "Prompts with human ratings.")
 N_ALL_PROMPTS = count("n_prompts", "Prompts that the estimator uses.")
-HAS_UNEVEN_PROMPTS = Field(
+HAS_UNEVEN_PROMPTS = flag(
     "has_uneven_prompts",
-    pa.bool_(),
     "Whether some prompts of a category have more scored pictures than others; then this mean over prompts can differ from the "
     "leaderboard's mean over pictures. Null for people's own means.",
-    is_nullable=True,
+    null=True,
 )
 PROMPT_SE = number("se", "Standard error of the estimate, with prompts as independent units; it includes rater_se.", low=0)
 
@@ -65,4 +62,4 @@ JUDGE_SPREAD = number("judge_spread", "Highest minus lowest of the judges' means
 N_POOLED_SAMPLES = count("n_samples", "Samples in the cell, scored or not.")
 N_POOLED_FAILED = count("n_failed", "Samples that not every judge scored; `failures` has each judge's reasons.")
 N_POOLED_IMAGES = count("n_images", "Samples that every judge scored; the figure is over these.")
-POOLED_COVERAGE = number("coverage", "n_images / n_samples; null without samples.", low=0, high=1)
+POOLED_COVERAGE = share("coverage", "n_images / n_samples; null without samples.")

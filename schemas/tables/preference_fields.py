@@ -2,22 +2,11 @@
 
 from dataclasses import replace
 
-import pyarrow as pa
-
 from schemas.statuses.cells import RatedState
 from schemas.tables import comparison_fields as c
 from schemas.tables import fields as f
 from schemas.tables import people_fields as o
-from schemas.tables.field import Field, count, number, text
-
-
-def _share(name: str, about: str) -> Field:
-    return number(name, about, low=0, high=1)
-
-
-def _flag(name: str, about: str) -> Field:
-    return Field(name, pa.bool_(), about)
-
+from schemas.tables.field import count, flag, number, share, text
 
 _RUN = (f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.DIMENSION)
 CATEGORY = text(
@@ -26,7 +15,7 @@ CATEGORY = text(
 )
 N_PROMPTS = count("n_prompts", "Prompts with a judged pair (the units of the interval).")
 N_PAIRS = count("n_pairs", "Pairs of pictures in the row. Both orders, and all repeats, of a pair count once.")
-COVERAGE = _share("coverage", "Share of the requested verdicts received; without repeats, judged pairs / n_pairs.")
+COVERAGE = share("coverage", "Share of the requested verdicts received; without repeats, judged pairs / n_pairs.")
 
 # --- preferences ------------------------------------------------------------------------------------------------
 PREFERENCES = (
@@ -34,19 +23,19 @@ PREFERENCES = (
     CATEGORY,
     text("model_a", "Model of a: the newer checkpoint, or the one compared with the baseline."),
     c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B,
-    _flag("is_to_baseline", "Whether b is the benchmark file's baseline."),
-    _flag("is_to_predecessor", "Whether b is the previous checkpoint of the same model."),
-    _share("win_rate", "Share of judged pairs that a wins. A tie, or a pair whose two orders disagree, counts as half."),
+    flag("is_to_baseline", "Whether b is the benchmark file's baseline."),
+    flag("is_to_predecessor", "Whether b is the previous checkpoint of the same model."),
+    share("win_rate", "Share of judged pairs that a wins. A tie, or a pair whose two orders disagree, counts as half."),
     number("se", "Standard error of win_rate, with prompts as clusters.", low=0), f.DF,
-    _share("ci_low", "Lower end of win_rate's interval, not corrected for multiple comparisons."),
-    _share("ci_high", "Upper end of win_rate's uncorrected interval."), f.CI_LEVEL, f.CI_METHOD,
-    _share("ci_low_adjusted", "Lower end of win_rate's interval, corrected like p_adjusted: above 0.5 if a is proven better."),
-    _share("ci_high_adjusted", "Upper end of win_rate's corrected interval."),
-    _share("win_rate_agreed", "win_rate over only the pairs whose two orders agree; a tie counts as half."),
-    _share("bound_low", "win_rate if every unjudged pair had the worst possible outcome for a."),
-    _share("bound_high", "win_rate if every unjudged pair had the best possible outcome for a."),
-    _share("order_bound_low", "bound_low if a also lost every pair whose orders disagree."),
-    _share("order_bound_high", "bound_high if a also won every pair whose orders disagree."),
+    share("ci_low", "Lower end of win_rate's interval, not corrected for multiple comparisons."),
+    share("ci_high", "Upper end of win_rate's uncorrected interval."), f.CI_LEVEL, f.CI_METHOD,
+    share("ci_low_adjusted", "Lower end of win_rate's interval, corrected like p_adjusted: above 0.5 if a is proven better."),
+    share("ci_high_adjusted", "Upper end of win_rate's corrected interval."),
+    share("win_rate_agreed", "win_rate over only the pairs whose two orders agree; a tie counts as half."),
+    share("bound_low", "win_rate if every unjudged pair had the worst possible outcome for a."),
+    share("bound_high", "win_rate if every unjudged pair had the best possible outcome for a."),
+    share("order_bound_low", "bound_low if a also lost every pair whose orders disagree."),
+    share("order_bound_high", "bound_high if a also won every pair whose orders disagree."),
     c.TEST, number("p", "Two-sided p-value for a win rate of one half.", low=0, high=1), c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT,
     c.FAMILY, c.N_FAMILY, c.IS_PRIMARY, N_PROMPTS, N_PAIRS,
     count("n_win", "Pairs that a wins in both orders (with repeats: on average)."),
@@ -55,7 +44,7 @@ PREFERENCES = (
     count("n_order_dependent", "Pairs whose two orders disagree (with repeats: in a repeat, and neither side wins on average)."),
     count("n_unjudged", "Pairs without a readable verdict in at least one order (with repeats: in every repeat)."),
     COVERAGE, f.COVERAGE_FLOOR,
-    _flag("is_stopped_early", "Whether asking stopped before all planned prompts; p and interval remain valid."),
+    flag("is_stopped_early", "Whether asking stopped before all planned prompts; p and interval remain valid."),
     f.CELL_STATUS, f.REASON,
     count("n_verdicts_asked", "Verdicts requested, one per repeat of a pair."), count("n_verdicts", "Verdicts received."),
 )  # fmt: skip
@@ -87,15 +76,15 @@ PREFERENCE_RATINGS_KEY = ("rubric_id", "dimension", "judge_model", "model", "che
 # --- position bias ----------------------------------------------------------------------------------------------
 POSITION_BIAS = (
     *_RUN, f.JUDGE_MODEL, CATEGORY,
-    _share("first_wins", "Share of verdicts for the picture shown first (a tie counts as half): 0.5 without position bias."),
-    _share("first_wins_low", "Lower end of first_wins' interval."),
-    _share("first_wins_high", "Upper end of first_wins' interval."),
-    _share("order_dependent", "Share of pairs whose two orders disagree."),
-    _share("order_dependent_low", "Lower end of order_dependent's interval."),
-    _share("order_dependent_high", "Upper end of order_dependent's interval."),
-    _share("always_first", "Share of pairs in which the picture shown first wins both times."),
-    _share("always_second", "Share of pairs in which the picture shown second wins both times."),
-    _share("ties", "Share of single verdicts that are ties."),
+    share("first_wins", "Share of verdicts for the picture shown first (a tie counts as half): 0.5 without position bias."),
+    share("first_wins_low", "Lower end of first_wins' interval."),
+    share("first_wins_high", "Upper end of first_wins' interval."),
+    share("order_dependent", "Share of pairs whose two orders disagree."),
+    share("order_dependent_low", "Lower end of order_dependent's interval."),
+    share("order_dependent_high", "Upper end of order_dependent's interval."),
+    share("always_first", "Share of pairs in which the picture shown first wins both times."),
+    share("always_second", "Share of pairs in which the picture shown second wins both times."),
+    share("ties", "Share of single verdicts that are ties."),
     f.CI_LEVEL, f.CI_METHOD, count("n_prompts", "Prompts with a pair judged in both orders."), N_PAIRS,
     count("n_both_orders", "Pairs with a readable verdict in both orders; the shares are over these."),
     f.CELL_STATUS, f.REASON, COVERAGE, f.COVERAGE_FLOOR,

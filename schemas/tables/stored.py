@@ -2,6 +2,7 @@
 
 from schemas.records import REPLY_FIELDS
 from schemas.tables import fields as f
+from schemas.tables import night_fields as n
 from schemas.tables.table import Table
 
 SAMPLES = Table(
@@ -101,9 +102,9 @@ RUNS = Table(
 PARTITIONS = Table(
     "partitions",
     (
-        f.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, f.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
-        f.RUBRIC_DIGEST, f.JUDGE_MODEL, f.JUDGE_DIGEST, f.SOURCES_JSON, f.PARTITION_STATE, f.N_REQUESTS, f.N_LEFT, f.ONLINE_USD,
-        f.BATCH_USD, f.ASKED_BY, f.PARTITION_DETAIL, f.CHANGED_AT, f.OWNER_HOST, f.OWNER_PID, f.OWNER_STARTED,
+        n.PARTITION_ID, f.BENCHMARK, f.MODEL, f.CHECKPOINT, n.PARTITION_DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION,
+        f.RUBRIC_DIGEST, f.JUDGE_MODEL, n.JUDGE_DIGEST, n.SOURCES_JSON, n.PARTITION_STATE, f.N_REQUESTS, n.N_LEFT, n.ONLINE_USD,
+        n.BATCH_USD, n.ASKED_BY, n.PARTITION_DETAIL, n.CHANGED_AT, n.OWNER_HOST, n.OWNER_PID, n.OWNER_STARTED,
     ),
     key=("partition_id",),
     later=("online_usd", "batch_usd"),
