@@ -1,4 +1,4 @@
-"""What the samples of a dataset are, before anybody is asked: whose, and which prompts look like names of files."""
+"""What the samples of a dataset are, before anybody is asked: whose, which are unusable, which prompts look like file names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ _LOOKS_LIKE_A_FILE = rf"(?i).\.({'|'.join(sorted(suffix.removeprefix('.') for su
 
 _N_LOOKED_AT = 1000
 """Items with several prompts that are looked at one by one."""
+N_NAMED = 5
+"""Rows of each status that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,26 @@ class FoundCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Unusable:
+    """A row of a source that is not judged: its status, where it stands, and why."""
+
+    status: str
+    source: str
+    source_key: str
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """Who made the samples, models by name and checkpoints in natural order; and what the reader should know of their texts."""
 
     checkpoints: Sequence[FoundCheckpoint] = ()
     notes: Sequence[str] = ()
+    unusable: Sequence[Unusable] = ()  # some rows of each status
 
 
 def found_in(run: StageContext) -> Found:
-    """What stands in the run's dataset, without anchors and an exam's twins; one pass, and no picture is read."""
+    """What stands in the run's dataset, without anchors and an exam's twins; no picture is read."""
     is_named = pl.col("prompt").str.contains(_LOOKS_LIKE_A_FILE).fill_null(value=False)
 
     def counted(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -59,7 +72,20 @@ def found_in(run: StageContext) -> Found:
     parts = run.lake.collect(SAMPLES, run.ids.dataset_id, counted)
     sums = parts.group_by("model", "checkpoint").agg(pl.col("n_samples", "n_usable").sum())
     made = sorted(sums.iter_rows(), key=lambda row: (row[0], natural_key(row[1]), row[1]))
-    return Found([FoundCheckpoint(*row) for row in made], [*_of_prompts(run.benchmark, parts), *differing_prompts(run)])
+    return Found(
+        [FoundCheckpoint(*row) for row in made], [*_of_prompts(run.benchmark, parts), *differing_prompts(run)], _unusable(run)
+    )
+
+
+def _unusable(run: StageContext) -> list[Unusable]:
+    is_unusable = pl.col("status") != SampleStatus.OK.value
+
+    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.select("status", "source", "source_key", "detail").group_by("status", maintain_order=True).head(N_NAMED)
+
+    some = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: first_rows(rows.filter(is_unusable)))
+    first = first_rows(some.lazy()).collect()
+    return [Unusable(*row) for row in first.sort("status", maintain_order=True).iter_rows()]  # of each in the order of the source
 
 
 def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:

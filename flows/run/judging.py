@@ -1,8 +1,7 @@
 """The judge stage: which parts of a plan still ask something, and by which way each judge is asked. How is tasks/judge."""
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 
 from flows.executors.base import ShardCall
 from flows.observability.waiting import Waiting
@@ -10,8 +9,7 @@ from flows.run.context import RunContext
 from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
-from schemas.errors import ProviderError, SalonError
-from schemas.records import JudgeReply, Plan, PlannedPart
+from schemas.records import JudgeReply, PlannedPart
 from tasks.context import StageContext
 from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
@@ -220,33 +218,3 @@ def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
             waiting.failed(answer.status, answer.detail)
 
     return on_attempt
-
-
-@contextmanager
-def saying_who_is_complete(run: RunContext, planned: Plan) -> Iterator[None]:
-    """While judges are asked: an error of one of several providers also says whose replies are all there."""
-    try:
-        yield
-    except ProviderError as error:
-        with suppress(SalonError):  # what ended the run is told, not this
-            said = _who_is_complete(run, planned)
-            error.args = (f"{error}{said}",)
-        raise
-
-
-def _who_is_complete(run: RunContext, planned: Plan) -> str:
-    n_asked, n_stored = Counter[str](), Counter[str]()
-    with opened(run.ledger_url) as ledger:
-        for part in asked_parts(run, planned.parts):
-            n_asked[part.judge_model] += part.n_requests
-            n_stored[part.judge_model] += len(ledger.known(run.request_keys(part)))
-    whole = [judge for judge, n in n_asked.items() if n_stored[judge] >= n]
-    rest = [judge for judge in n_asked if judge not in whole]
-    if not whole or not rest:
-        return ""
-    counts = ", ".join(f"{judge} ({n_asked[judge]:,} of {n_asked[judge]:,})" for judge in whole)
-    which = "its [[judges]]" if len(rest) == 1 else "their [[judges]]"
-    return (
-        f" Complete, with every reply stored: {counts}. To publish without {' and '.join(rest)}, take {which} out of the "
-        "benchmark file and run it again: nothing is asked or paid for twice."
-    )

@@ -13,7 +13,7 @@ from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
-from flows.run.found import Found, found_in
+from flows.run.found import N_NAMED, Found, found_in
 from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
 from rubrics.model import Rubric
@@ -21,7 +21,6 @@ from schemas.benchmark.exam import EXAM, OCCASION
 from schemas.benchmark.file import Limits, refused
 from schemas.benchmark.judges import Judge
 from schemas.records import Plan, PlannedPart
-from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
@@ -38,9 +37,6 @@ from tasks.lake.reading_through import read_through
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
-
-N_NAMED = 5
-"""Rows of each status that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +78,6 @@ class PlannedRubric:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
-    """A row of a source that is not judged: its status, where it stands, and why."""
-
-    status: str
-    source: str
-    source_key: str
-    detail: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Preview:
     """A run that has not happened."""
 
@@ -99,7 +85,6 @@ class Preview:
     dataset: IngestResult
     rubrics: tuple[PlannedRubric, ...]
     limits: Limits
-    unusable: Sequence[Unusable] = ()  # some rows of each status
     rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
     looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
     found: Found = field(default_factory=Found)
@@ -182,8 +167,8 @@ def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, an
     looks = run.benchmark.statistics.stopping.looks
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
     return Preview(
-        run.benchmark.name, dataset, rows, run.benchmark.limits, _unusable(run), rejected, looks, found_in(run), n_of_exam,
-        asked_in(run), asks_otherwise(run),
+        run.benchmark.name, dataset, rows, run.benchmark.limits, rejected, looks, found_in(run), n_of_exam, asked_in(run),
+        asks_otherwise(run),
     )  # fmt: skip
 
 
@@ -199,17 +184,6 @@ def _check_baseline(file: Path, run: StageContext) -> None:
         raise refused(
             file, ("nightly", "baseline"), f"{baseline!r} has no samples; write it as model/checkpoint; available: {shown}"
         )
-
-
-def _unusable(run: StageContext) -> list[Unusable]:
-    is_unusable = pl.col("status") != SampleStatus.OK.value
-
-    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rows.select("status", "source", "source_key", "detail").group_by("status", maintain_order=True).head(N_NAMED)
-
-    some = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: first_rows(rows.filter(is_unusable)))
-    first = first_rows(some.lazy()).collect()
-    return [Unusable(*row) for row in first.sort("status", maintain_order=True).iter_rows()]  # of each in the order of the source
 
 
 def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str]:

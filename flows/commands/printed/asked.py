@@ -55,8 +55,8 @@ def _print_checkpoints(console: Console, preview: "Preview") -> None:
 
 def _print_unusable(console: Console, preview: "Preview") -> None:
     """Rows that nobody is asked about, or that stand there twice, some of each status."""
-    for status in dict.fromkeys(row.status for row in preview.unusable):
-        rows = [row for row in preview.unusable if row.status == status]
+    for status in dict.fromkeys(row.status for row in preview.found.unusable):
+        rows = [row for row in preview.found.unusable if row.status == status]
         n = preview.dataset.n_by_status[status]
         which = f"; the first {len(rows)}:" if n > len(rows) else ":"
         told = "repeat earlier samples, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"

@@ -80,7 +80,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
     stored = [row.forecast for row in preview.rubrics if not row.judge.recorded]
     return {
         "benchmark": preview.name, "n_samples": preview.dataset.n_samples, "n_usable": preview.dataset.n_ok,
-        "n_by_status": preview.dataset.n_by_status, "unusable": [asdict(row) for row in preview.unusable],
+        "n_by_status": preview.dataset.n_by_status, "unusable": [asdict(row) for row in preview.found.unusable],
         "n_requests": sum(row.forecast.n_requests for row in preview.rubrics),
         "n_stored": sum(row.forecast.n_cached for row in preview.rubrics), "n_to_ask": preview.n_to_ask,
         "n_of_exam": preview.n_of_exam,

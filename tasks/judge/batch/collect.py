@@ -27,6 +27,7 @@ LINES_AT_ONCE = 250
 """Replies that are stored in one go, before their lines are let go."""
 
 NEVER_CAME = InDoubt("the batch ended without a reply to this request; it may have been billed")
+RESULTS_LOST = InDoubt("the provider no longer has the results of a batch of this size; it may have been this one, and billed")
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from schemas.errors import InputError, ProviderError
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.batch.collect import Collector
+from tasks.judge.batch.collect import RESULTS_LOST, Collector
 from tasks.judge.batch.results import N_ABSENT, ResultFiles
 from tasks.judge.batch.state import (
     Batch,
@@ -150,9 +150,8 @@ class BatchMachine:
         """Have a batch that was not found created again; where one that may be it has lost its results, as possibly billed."""
         if self._n_absent[batch.token] < N_ABSENT:
             await self._move(batch, BatchState.UPLOADED)
-            return
-        said = "the provider no longer has the results of a batch of this size; it may have been this one, and billed"
-        await self._give_up(batch, InDoubt(said))
+        else:
+            await self._give_up(batch, RESULTS_LOST)
 
     async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:
         """Bring a batch to its next state, durably; returns it as it is then. Raises LostHoldError."""
