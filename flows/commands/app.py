@@ -45,9 +45,9 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Operate": {
         "doctor": "doctor.doctor",
         "check": "doctor.check",
-        "gc": "clearing.gc",
-        "pin": "clearing.pin",
-        "withdraw": "clearing.withdraw",
+        "gc": "garbage_collection.gc",
+        "pin": "garbage_collection.pin",
+        "withdraw": "garbage_collection.withdraw",
         "deploy": "serving.deploy",
         "worker": "serving.worker",
         "serve": "serving.serve",

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import salon
-from flows.clearing import rules as clearing_rules
 from flows.cli import run
+from flows.garbage_collection import retention
 from flows.nights.anchors import anchor_sets
 from flows.nights.record import notes
 from schemas.errors import SalonError
@@ -98,7 +98,7 @@ def _known(name: str) -> Callable[[bytes, Path], object]:
         root, published = _lake()
 
         def use(_root: Path, _published: Path) -> None:
-            _each(lambda: clearing_rules._identities(published), publications(root)[0].provenance)
+            _each(lambda: retention._identities(published), publications(root)[0].provenance)
             opened = salon.publications(root)
             assert opened.height == 1
             _each(lambda: salon.open(root, publication=published.name[:8]).tables)

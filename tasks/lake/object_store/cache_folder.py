@@ -19,7 +19,7 @@ from tasks.lake.object_store.settings import endpoint, split_url
 from tasks.lake.own_places import remove
 
 CLEARED = "cleared.json"
-"""Written by every clearing of a bucket's lake (flows/clearing/bucket.py)."""
+"""Written by every clearing of a bucket's lake (flows/garbage_collection/bucket.py)."""
 
 _NAME = "s3%3A%2F%2F"
 _LONGEST_NAME = 255  # bytes, on every file system there is

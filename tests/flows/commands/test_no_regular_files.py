@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import salon as notebook
-from flows.clearing.rules import Rule, weighed
+from flows.garbage_collection.retention import Rule, weighed
 from flows.nights.anchors import anchor_sets
 from flows.nights.record import notes
 from schemas.errors import CorruptLakeError, StoreError

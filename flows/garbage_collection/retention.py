@@ -10,7 +10,19 @@ from typing import Any, Final
 
 import polars as pl
 
-from flows.clearing.inventory import DATA_DOCS, LOCK, NOTE, PART, PUBLICATION, SOURCE, STAGING, TILES, TRASH, Item, inventory
+from flows.garbage_collection.inventory import (
+    DATA_DOCS,
+    LOCK,
+    NOTE,
+    PART,
+    PUBLICATION,
+    SOURCE,
+    STAGING,
+    TILES,
+    TRASH,
+    Item,
+    inventory,
+)
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from schemas.errors import CorruptLakeError

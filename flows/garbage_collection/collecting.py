@@ -1,4 +1,4 @@
-"""Taking away what rules.py lets go, in an order in which a kill leaves nothing that is named and not there."""
+"""Taking away what retention.py lets go, in an order in which a kill leaves nothing that is named and not there."""
 
 import fcntl
 import os
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from flows.clearing.bucket import end_killed, seen, take_away
-from flows.clearing.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
-from flows.clearing.rules import Rule, Weighed, weighed
+from flows.garbage_collection.bucket import end_killed, seen, take_away
+from flows.garbage_collection.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
+from flows.garbage_collection.retention import Rule, Weighed, weighed
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.stored import REPLIES
 from tasks.lake.atomic_files import make_folder, store_error

@@ -18,8 +18,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from flows.clearing.clearing import clear
-from flows.clearing.rules import Rule
+from flows.garbage_collection.collecting import clear
+from flows.garbage_collection.retention import Rule
 from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
@@ -323,8 +323,8 @@ def test_every_command_that_looks_at_partitions_waits_for_a_clearing(
 _KILLED = """
 import os, shutil, sys
 from pathlib import Path
-from flows.clearing.clearing import clear
-from flows.clearing.rules import Rule
+from flows.garbage_collection.collecting import clear
+from flows.garbage_collection.retention import Rule
 from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tests.torture.arming import arm

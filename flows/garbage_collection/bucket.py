@@ -1,4 +1,4 @@
-"""A lake in a bucket, as `salon gc` weighs it and takes from it. What stays is rules.py, which knows nothing of buckets.
+"""A lake in a bucket, as `salon gc` weighs it and takes from it. What stays is retention.py, which knows nothing of buckets.
 
 Weighed is a copy of the lake in a temporary folder: what the rules read, and of all else names, sizes and times alone.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.clearing.inventory import NOTES, PUBLICATION, Item
+from flows.garbage_collection.inventory import NOTES, PUBLICATION, Item
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, RUNS
 from tasks.lake.atomic_files import store_error

@@ -1,4 +1,4 @@
-"""`salon gc`, `pin` and `withdraw`: what a lake no longer needs, keeps whatever happens, takes back. Rules: flows/clearing/."""
+"""`salon gc`, `pin` and `withdraw`: what a lake needs no more, keeps whatever happens, takes back. Rules: retention.py."""
 
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -15,8 +15,8 @@ from schemas.errors import InputError
 from tasks.lake.reading import Lake, open_lake
 
 if TYPE_CHECKING:
-    from flows.clearing.inventory import Item
-    from flows.clearing.rules import Rule, Weighed
+    from flows.garbage_collection.inventory import Item
+    from flows.garbage_collection.retention import Rule, Weighed
 
 Days = Annotated[int, typer.Option("--older-than", min=0, help="Days; anything younger is kept.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Delete it; without this, only show what would go.")]
@@ -33,9 +33,9 @@ File = Annotated[Path | None, typer.Argument(help="A benchmark file (TOML) of th
 
 def gc(file: File = None, lake: LakePlace = DEFAULT_LAKE, days: Days = 30, thin: Thin = False, yes: Yes = False) -> int:
     """Show what the lake no longer needs, and what stays and why; with --yes delete it. The ledger keeps every reply."""
-    from flows.clearing.bucket import seen
-    from flows.clearing.clearing import clear
-    from flows.clearing.rules import Rule, weighed
+    from flows.garbage_collection.bucket import seen
+    from flows.garbage_collection.collecting import clear
+    from flows.garbage_collection.retention import Rule, weighed
 
     place, ledger_url = _opened(file, lake)
     rule = Rule(days, thin)
@@ -133,7 +133,7 @@ def _folder(lake: Lake) -> Lake:
 
 
 def _tell(lake: Lake, found: "list[Weighed]", word: str) -> None:
-    from flows.clearing.inventory import LOCK, NOTE, PUBLICATION, n_bytes_of
+    from flows.garbage_collection.inventory import LOCK, NOTE, PUBLICATION, n_bytes_of
 
     out = result_console()
     out.print(name_of(f"lake {lake.place}"), end="\n\n")
@@ -157,8 +157,8 @@ def _tell(lake: Lake, found: "list[Weighed]", word: str) -> None:
 def _tell_of_nights(lake: Lake, rule: "Rule") -> None:
     from dataclasses import replace
 
-    from flows.clearing.inventory import n_bytes_of
-    from flows.clearing.rules import weighed
+    from flows.garbage_collection.inventory import n_bytes_of
+    from flows.garbage_collection.retention import weighed
 
     if rule.is_thinning:
         return
@@ -173,7 +173,7 @@ def _tell_of_nights(lake: Lake, rule: "Rule") -> None:
 
 
 def _size(items: "list[Item]") -> str:
-    from flows.clearing.inventory import n_bytes_of
+    from flows.garbage_collection.inventory import n_bytes_of
 
     return _bytes(n_bytes_of(items, is_linked_too=True))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.clearing.inventory import NOTES
+from flows.garbage_collection.inventory import NOTES
 from tasks.ledger.open_ledgers import opened
 from tests.flows.flow_support import Said
 

@@ -1,4 +1,4 @@
-"""What stands in a lake, item by item: its files, bytes and age. Which of it stays is rules.py, taking it away clearing.py."""
+"""What stands in a lake, item by item: files, bytes and age. Which of it stays is retention.py, taking it away collecting.py."""
 
 import os
 from collections import Counter

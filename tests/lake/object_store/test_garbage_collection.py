@@ -135,8 +135,8 @@ def test_other_machines_forget_what_went(
 
 _KILLED = """
 import os, sys
-from flows.clearing.clearing import clear
-from flows.clearing.rules import Rule
+from flows.garbage_collection.collecting import clear
+from flows.garbage_collection.retention import Rule
 from tasks.lake.reading import open_lake
 from tests.torture.arming import arm
 
