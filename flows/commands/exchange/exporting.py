@@ -1,4 +1,4 @@
-"""`salon export`, in its uses. What is said is told.py; the forms are tasks/publish/receivers/ and tasks/verify/bundle.py."""
+"""`salon export`, in its uses. What is said is told.py; the forms are tasks/publish/exporters/ and tasks/verify/bundle.py."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -135,15 +135,15 @@ def _export_publication(
     prefix: str | None, to: To, out: Path, name: str | None, *, is_push: bool, place: tuple[str, str | None]
 ) -> int:
     from tasks.lake.reading import open_lake
+    from tasks.publish.exporters.exporting import export_publication, exporter_of
     from tasks.publish.reading import chosen
-    from tasks.publish.receivers.exporting import export_publication, receiver_of
 
-    receiver = receiver_of(to.value)
+    exporter = exporter_of(to.value)
     found = chosen(open_lake(place[0]).root, place[1], prefix)
-    sent = export_publication(found, receiver, out, name, is_push=is_push)
+    sent = export_publication(found, exporter, out, name, is_push=is_push)
     console = result_console()
     console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
-    console.print(f"            every figure was read back unchanged by {receiver.checked_by}")
+    console.print(f"            every figure was read back unchanged by {exporter.checked_by}")
     how = "send it by pull request" if to is To.EEE else "--push sends it"
     console.print(f"sent        {escape(one_line(sent))}" if sent else f"            nothing was sent; {how}", highlight=False)
     return 0

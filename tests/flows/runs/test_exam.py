@@ -27,8 +27,8 @@ from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.ingest.rating_matching import rated_samples
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
+from tasks.publish.exporters.figures import read_figures
 from tasks.publish.reading import publications
-from tasks.publish.receivers.figures import read_figures
 
 SEEN = ("swapped_prompt", "erased", "recoloured")
 _SCENARIO = 'seed = 1\n[exam]\nlake = "lake"\nnoticed = {{ {} }}\n'.format(", ".join(f"{fault} = 1" for fault in SEEN))

@@ -13,12 +13,12 @@ import yaml
 
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.published import BENCHMARK_LONG
+from tasks.publish.exporters.every_eval_ever import EveryEvalEver
+from tasks.publish.exporters.exporting import export_publication, exporter_of
+from tasks.publish.exporters.figures import Exported, Numbers, read_figures
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tasks.publish.reading import current
-from tasks.publish.receivers.every_eval_ever import EveryEvalEver
-from tasks.publish.receivers.exporting import export_publication, receiver_of
-from tasks.publish.receivers.figures import Exported, Numbers, read_figures
 from tests.flows.commands.printed.test_table_command import DAY, cell, tables_of, tables_of_pairs
 from tests.flows.flow_support import Said
 
@@ -73,7 +73,7 @@ def read_mlflow(folder: Path) -> dict[tuple[str, str], list[float]]:
 
 
 def read_wandb(folder: Path) -> dict[tuple[str, str], list[float]]:
-    found = receiver_of("wandb").read(folder)
+    found = exporter_of("wandb").read(folder)
     return {of: sorted(numbers.values()) for of, numbers in found.items()}
 
 
@@ -129,7 +129,7 @@ def test_long_names_in_other_scripts_are_read_back(to: str, tmp_path: Path, salo
     publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(rows), {"rubrics": {}}))
     said = salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", NAMES[to])
     assert said.code == 0, said.err
-    assert set(receiver_of(to).read(tmp_path / "out")) == set(names)
+    assert set(exporter_of(to).read(tmp_path / "out")) == set(names)
 
 
 @pytest.mark.parametrize("to", READ)

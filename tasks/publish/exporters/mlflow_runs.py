@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas.errors import InputError
-from tasks.publish.receivers.figures import FIGURES, Contestant, Exported, Numbers, check_reachable
+from tasks.publish.exporters.figures import FIGURES, Contestant, Exported, Numbers, check_reachable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -107,7 +107,7 @@ class Exported:
         return {name: text for name, text in said.items() if text}
 
 
-class Receiver(Protocol):
+class Exporter(Protocol):
     """What writes a publication in one receiver's form, reads it back with the receiver's own client, and sends it there."""
 
     columns: Sequence[str]

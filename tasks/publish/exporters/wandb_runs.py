@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.errors import InputError, StoreError
-from tasks.publish.receivers.figures import FIGURES, Contestant, Exported, Numbers, check_reachable
+from tasks.publish.exporters.figures import FIGURES, Contestant, Exported, Numbers, check_reachable
 
 _BLOCK, _HEADER, _FILE_HEADER = 32 * 1024, 7, 7
 """Of a run's log: records in blocks, each piece with its checksum (4 bytes), length (2) and type (1), after the file's header."""

@@ -12,32 +12,32 @@ from pathlib import Path
 from schemas.errors import CorruptLakeError, InputError, SalonError, StoreError
 from schemas.tables.published import PREFERENCES
 from tasks.lake.atomic_files import place_folder, refuse_full, staged_beside, store_error
+from tasks.publish.exporters.figures import FIGURES, Exported, Exporter, Numbers, read_figures
 from tasks.publish.reading import Publication
-from tasks.publish.receivers.figures import FIGURES, Exported, Numbers, Receiver, read_figures
 
-RECEIVERS = {
+EXPORTERS = {
     "wandb": ("wandb_runs.WandbRuns", "wandb"),
     "mlflow": ("mlflow_runs.MlflowRuns", "mlflow"),
     "huggingface": ("huggingface_dataset.HuggingFaceDataset", "huggingface_hub"),
     "eee": ("every_eval_ever.EveryEvalEver", None),
 }
-"""The class of each receiver, and the package it does not do without."""
+"""The class of each exporter, and the package it does not do without."""
 
 
-def receiver_of(name: str) -> Receiver:
-    """The receiver of this name. Raises InputError where it is none, or its package is not installed."""
-    if name not in RECEIVERS:
-        raise InputError(f"--to {name!r} is not a receiver; available: {', '.join(RECEIVERS)}")
-    place, package = RECEIVERS[name]
+def exporter_of(name: str) -> Exporter:
+    """The exporter of this name. Raises InputError where it is none, or its package is not installed."""
+    if name not in EXPORTERS:
+        raise InputError(f"--to {name!r} is not a receiver; available: {', '.join(EXPORTERS)}")
+    place, package = EXPORTERS[name]
     if package is not None and find_spec(package) is None:
         raise InputError(f"--to {name} needs the package {package}, which is not installed; run: pip install 'salon[{name}]'")
     module, _, of = place.partition(".")
-    made: Callable[[], Receiver] = getattr(import_module(f"tasks.publish.receivers.{module}"), of)
+    made: Callable[[], Exporter] = getattr(import_module(f"tasks.publish.exporters.{module}"), of)
     return made()
 
 
 def export_publication(
-    publication: Publication, receiver: Receiver, folder: Path, name: str | None, *, is_push: bool
+    publication: Publication, exporter: Exporter, folder: Path, name: str | None, *, is_push: bool
 ) -> str | None:
     """Write the folder, whole, and send it where `is_push`; where it was sent to, for people.
 
@@ -50,16 +50,16 @@ def export_publication(
         where = f"only pairs; their win rates are in {PREFERENCES.name}.parquet and .csv of {publication.folder}"
         what = where if f"{PREFERENCES.name}.parquet" in publication.files else "no judged sample"
         raise InputError(f"--to exports means of scores, but {publication.publication_id[:12]} has none: {what}")
-    receiver.check(exported, is_push=is_push)
+    exporter.check(exported, is_push=is_push)
     with store_error(f"writing {folder}"), staged_beside(folder) as staged, _client_errors(f"writing {folder}"):
-        receiver.write(exported, staged)
-        _compare(_kept(exported, receiver.columns), receiver.read(staged))
+        exporter.write(exported, staged)
+        _compare(_kept(exported, exporter.columns), exporter.read(staged))
         place_folder(staged, folder.absolute())
     if not is_push:
         return None
     try:
         with _client_errors(f"sending {folder}"):
-            return receiver.push(exported, folder)
+            return exporter.push(exported, folder)
     except StoreError as error:
         raise StoreError(
             f"{error}; {folder} is complete: send it by hand, or remove it and run the same command again"

@@ -13,9 +13,9 @@ import yaml  # type: ignore[import-untyped]
 
 from schemas.errors import InputError
 from schemas.metrics import MEAN
+from tasks.publish.exporters.figures import Cell, Contestant, Exported, Numbers, folder_name
 from tasks.publish.exports import escape_markdown
 from tasks.publish.reading import checked_file
-from tasks.publish.receivers.figures import Cell, Contestant, Exported, Numbers, folder_name
 
 DATASET, MODELS, RESULTS = "dataset", "models", ".eval_results"
 NAMES = "names.json"

@@ -15,7 +15,7 @@ import orjson
 
 from schemas.errors import CorruptLakeError, InputError
 from schemas.metrics import Metric
-from tasks.publish.receivers.figures import Cell, Contestant, Exported, Numbers, folder_name
+from tasks.publish.exporters.figures import Cell, Contestant, Exported, Numbers, folder_name
 
 SCHEMA = "0.3.0"
 _PACKAGE = "every_eval_ever"
