@@ -28,11 +28,11 @@ from tasks.publish.identity import code_version
 from tasks.validate.buckets import PARTITIONS
 from tasks.verify.bundle import PAGES
 from tasks.verify.bundle_opening import OpenedBundle
-from tasks.verify.duckdb_again import compare_duckdb
 from tasks.verify.layers import RUBRIC, Layer, LayerResult, Tally, layer_results, tally_of_tables
-from tasks.verify.made_again import Compared, compare_folders, compare_trees, count_in_tables
 from tasks.verify.partitions import adopt, check_identity, check_replies, check_samples, compare_parts, read_again
 from tasks.verify.publication import check_manifest, check_pointer, compare_pointers, read_provenance
+from tasks.verify.recomputed_duckdb import compare_duckdb
+from tasks.verify.recomputed_tables import Compared, compare_folders, compare_trees, count_in_tables
 from tasks.verify.rows import Difference, Values
 
 _BROKEN = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OSError, pl.exceptions.PolarsError)

@@ -1,7 +1,7 @@
 """A DuckDB file that somebody else wrote, of which the rows of its own tables are read and nothing else is run.
 
 A view, a macro or a computed column is a program of whoever wrote it: it reads any file, or never ends. What is held against
-what: duckdb_again.py.
+what: recomputed_duckdb.py.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The stored partitions of a run held against what derives them: files, samples, replies, scores. Tables are made_again.py."""
+"""The stored partitions of a run held against what derives them: files, samples, replies, scores. Tables: recomputed_tables."""
 
 import hashlib
 import json

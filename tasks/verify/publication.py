@@ -1,4 +1,4 @@
-"""A published folder found, read, held against its manifest; its benchmark's pointers. Against the same again: made_again.py."""
+"""A published folder found, read, held against its manifest; its benchmark's pointers. Recomputed: recomputed_tables.py."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What differs between two tables, JSON values or texts, and between samples and their digests. Of what: made_again.py."""
+"""What differs between two tables, JSON values or texts, and between samples and their digests. Of what: recomputed_tables.py."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ from schemas.tables.stored import PICTURES, RUNS
 from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import NAME, write_duckdb
 from tasks.publish.duckdb_views import OF_AGREEMENTS, OF_PUBLICATIONS
-from tasks.publish.explain.mean_again import mean_again
+from tasks.publish.explain.recomputed_mean import recomputed_mean
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.machine_tables import record_run
 from tests.support.small_lake import filled_row
@@ -73,7 +73,7 @@ def test_the_macros_give_the_published_mean_from_any_folder(lake_root, small_lak
     assert rows["publication_id"].unique().to_list() == [name_digest("publication")]
     scored = rows.filter(pl.col("dimension") == "overall_score").with_columns(is_failure=pl.col("score").is_null())
     cell = small_lake.cells.filter(dimension="overall_score", category="__macro__", metric="mean").row(0, named=True)
-    assert mean_again(scored, "__macro__") == pytest.approx(cell["estimate"])
+    assert recomputed_mean(scored, "__macro__") == pytest.approx(cell["estimate"])
     never_planned = rows.filter(pl.col("dimension").is_null())
     assert never_planned.select("status", "reason").rows() == [("unusable_sample", "broken_image")]
     assert rows.filter(pl.col("prompt").is_null()).is_empty()

@@ -11,7 +11,7 @@ import pytest
 from schemas.errors import StoppedError
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.stopping import STOP, heeding_stop
-from tasks.verify.duckdb_again import compare_duckdb
+from tasks.verify.recomputed_duckdb import compare_duckdb
 
 ENDLESS = "(SELECT sum(hash(range)) AS n FROM range(1000000000000))"
 VIEW = "CREATE SCHEMA x; CREATE TABLE x.held AS FROM main.{table}; DROP TABLE main.{table}; CREATE VIEW main.{table} AS "

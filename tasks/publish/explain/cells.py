@@ -13,7 +13,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.mean_again import is_reproduced, mean_again
+from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
 from tasks.publish.reading import Publication, load_cells
 
 _SAMPLE = [
@@ -112,7 +112,7 @@ def explain(lake: Lake, publication: Publication, cell: Mapping[str, Any], limit
     said = publication.provenance()
     ids: dict[str, str] = said["identities"]
     members = members_of(lake, ids, cell, load_cells(publication))
-    recomputed = mean_again(members, str(cell["category"]), str(cell["metric"]))
+    recomputed = recomputed_mean(members, str(cell["category"]), str(cell["metric"]))
     shown = members.head(limit) if limit is not None else members
     judgements = tuple(explained_judgements(lake, ids, shown))
     names = {name: str(value) for name, value in said.items() if name in ("benchmark_digest", "code_version")}

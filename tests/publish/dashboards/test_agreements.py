@@ -14,7 +14,7 @@ from schemas.tables.table import Table
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.folders import MANIFEST, POINTER, PROVENANCE, PublicationName, as_json, manifest_of
-from tasks.verify.duckdb_again import compare_duckdb
+from tasks.verify.recomputed_duckdb import compare_duckdb
 from tests.support.small_lake import IDS, RUN_DATE, SmallLake, digest, filled_row, put_cells, table_of
 
 pytestmark = pytest.mark.slow

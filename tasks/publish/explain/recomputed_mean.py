@@ -1,4 +1,4 @@
-"""A published mean taken again from the scores behind it, by other code than published it."""
+"""A published mean recomputed from the scores behind it, by other code than published it."""
 
 import math
 from collections import defaultdict
@@ -13,7 +13,7 @@ from schemas.statuses.cells import Total
 _TOLERANCE = 1e-9
 
 
-def mean_again(members: pl.DataFrame, category: str, metric: str = MEAN) -> float | None:
+def recomputed_mean(members: pl.DataFrame, category: str, metric: str = MEAN) -> float | None:
     """Plain arithmetic: repeats of a sample, or of each item, samples of a category, and for `__macro__` categories are averaged.
 
     What is averaged are the scores, or for `share_at_least_K` whether they are at least K.

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from tasks.publish.duckdb_file import write_duckdb
-from tasks.verify.duckdb_again import compare_duckdb
+from tasks.verify.recomputed_duckdb import compare_duckdb
 
 PUBLICATIONS, SQL = "salon.duckdb: publications", "salon.duckdb: views and macros"
 

@@ -1,4 +1,4 @@
-"""A published folder and its tables for machines against the same made again (flows/verification/). DuckDB: duckdb_again.py."""
+"""A published folder and its tables for machines against the same recomputed. DuckDB: recomputed_duckdb.py."""
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet

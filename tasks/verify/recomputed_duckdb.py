@@ -1,4 +1,4 @@
-"""A publication's part of salon.duckdb: its rows, which publications there are, the SQL of views and macros, all made again."""
+"""A publication's part of salon.duckdb: its rows, which publications there are, the SQL of views and macros, all recomputed."""
 
 import re
 import tempfile
