@@ -22,7 +22,7 @@ from flows.observability.redaction import redacted_errors
 from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid
-from flows.partitions.patience import PATIENCE_MINUTES
+from flows.partitions.outage_backoff import PATIENCE_MINUTES
 from flows.partitions.plan import (
     BackfillPlan,
     open_backfill,

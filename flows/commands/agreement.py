@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from flows.commands.exchange.told import print_imported
+from flows.commands.exchange.printing import print_imported
 from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.exchange.told import print_imported
+from flows.commands.exchange.printing import print_imported
 from flows.commands.printed.failures import print_failed
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs

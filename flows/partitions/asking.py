@@ -12,7 +12,7 @@ from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
 from flows.observability.terminal import format_usd
-from flows.partitions.patience import heard_from, patiently
+from flows.partitions.outage_backoff import heard_from, patiently
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.run.bought import bought_of

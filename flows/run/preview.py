@@ -11,9 +11,9 @@ import polars as pl
 from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import Reporter
 from flows.run import stages
-from flows.run.asked import Asked, asked_in
 from flows.run.context import RunContext, open_run
 from flows.run.found import N_NAMED, Found, found_in
+from flows.run.plan_counts import Asked, asked_in
 from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
 from rubrics.model import Rubric

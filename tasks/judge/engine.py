@@ -16,10 +16,10 @@ from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.ending import raise_outage
-from tasks.judge.in_vain import Failing, Tried
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.pictures import digests_of
+from tasks.judge.poison_requests import Failing, Tried
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, RequestPicture
 from tasks.judge.readings import Readings, Sight, is_reaskable, reading_of
 from tasks.judge.retries import Breaker

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
-from tasks.judge.in_vain import Failing, Tried
+from tasks.judge.poison_requests import Failing, Tried
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.readings import Readings
@@ -52,7 +52,7 @@ N_SILENCES_LIMITED = 10
 """A provider that says 429 alone is there: a window of a minute, or of five, is waited for."""
 N_REJECTED = 5
 N_RUNS_TELLING = 3
-"""Runs whose attempts for a request tell of the provider; what fails in a later one may tell of the request (in_vain.py)."""
+"""Runs whose attempts for a request tell of the provider; what fails in a later one may be the request's (poison_requests.py)."""
 
 ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED, ReplyStatus.NO_CREDIT})
 """Outcomes that say something about the endpoint or the account, not about the request."""

@@ -12,7 +12,7 @@ from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
 from schemas.errors import NotThereError
 from schemas.statuses.rows import ReplyStatus as S
-from tasks.judge.in_vain import Tried
+from tasks.judge.poison_requests import Tried
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import FIRST_PATIENCE_S, RETRIES, Breaker, Presence
 from tasks.lake.reading import Lake

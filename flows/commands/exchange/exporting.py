@@ -1,4 +1,4 @@
-"""`salon export`, in its uses. What is said is told.py; the forms are tasks/publish/exporters/ and tasks/verify/bundle.py."""
+"""`salon export`, in its uses. What is said is printing.py; the forms are tasks/publish/exporters/ and tasks/verify/bundle.py."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from flows.commands.exchange.told import print_exported
+from flows.commands.exchange.printing import print_exported
 from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import one_line, result_console

@@ -1,4 +1,4 @@
-"""`salon verify`: what is printed of a verdict. What is verified is flows/verification/, a bundle's lines are told.py."""
+"""`salon verify`: what is printed of a verdict. What is verified is flows/verification/, a bundle's lines are printing.py."""
 
 import json
 import tempfile
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows.commands.exchange.told import print_layers
+from flows.commands.exchange.printing import print_layers
 from flows.commands.reading import DEFAULT_LAKE, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.printed.asked import print_samples
+from flows.commands.printed.plan_cells import print_samples
 from flows.commands.printed.plan_warnings import plan_warnings
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd

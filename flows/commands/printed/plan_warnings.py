@@ -1,9 +1,9 @@
-"""What a plan warns of: money that does not suffice, replies that buy nothing. Of cells without numbers: asked.py."""
+"""What a plan warns of: money that does not suffice, replies that buy nothing. Of cells without numbers: plan_cells.py."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flows.commands.printed.asked import asked_warnings
+from flows.commands.printed.plan_cells import asked_warnings
 from flows.observability.terminal import format_usd
 from tasks.judge.budget.cost import stated_output_bound
 from tasks.judge.budget.forecast import total_usd

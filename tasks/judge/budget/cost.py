@@ -14,11 +14,11 @@ import orjson
 
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.budget.believed import MOST_INPUT, believed, most_input, most_output
 from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import ModelPrice, images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
+from tasks.judge.budget.usage_plausibility import MOST_INPUT, believed, most_input, most_output
 from tasks.judge.pictures import fitted_px, without_digests
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from tasks.judge.provider.exchange import SaidLimits
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import BLOCK_US, SLOT_LIFE_US
-from tasks.judge.rate_limit.heard import KeptPause, LimitNews
+from tasks.judge.rate_limit.reported_limits import KeptPause, LimitNews
 from tasks.judge.rate_limit.store import LONGEST_PAUSE_US, Clock, Lease, Report
 from tasks.judge.rate_limit.waiters import SPREAD_S, Waiters, gives_way
 from tasks.ledger.ledger import Ledger

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from tasks.judge.rate_limit.heard import KeptPause
 from tasks.judge.rate_limit.limiter import RateLimiter
+from tasks.judge.rate_limit.reported_limits import KeptPause
 from tasks.ledger.ledger import Ledger
 
 NOON_US = 12 * 3600 * 1_000_000

@@ -38,8 +38,8 @@ from tasks.judge.rate_limit.gcra import (
     Slot,
     grant,
 )
-from tasks.judge.rate_limit.heard import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
+from tasks.judge.rate_limit.reported_limits import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
 from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import HERE

@@ -63,7 +63,7 @@ def test_a_backfill_that_publishes_nothing_has_its_row(
 def test_what_checkpoints_share_is_counted_once(
     tmp_path: Path, scoring: Provider, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, ended_by: str
 ) -> None:
-    monkeypatch.setattr("flows.partitions.patience.FIRST_WAIT_S", 0.5)
+    monkeypatch.setattr("flows.partitions.outage_backoff.FIRST_WAIT_S", 0.5)
     for name in ("step-1", "step-2", "step-3"):
         make_folder(tmp_path, name, n_as=N_PROMPTS)
     file = write_file(tmp_path, scoring.url)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.text import Text
 
 from flows.observability.terminal import Console, name_of
-from flows.run.asked import Blocked, CategorySize, WithoutTotal
+from flows.run.plan_counts import Blocked, CategorySize, WithoutTotal
 from schemas.records import UNNAMED
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import SampleStatus

@@ -1,4 +1,4 @@
-"""An outage is waited for: of all checkpoints of a process one asks each judge now and then, the others go on with it."""
+"""Backoff in an outage: of all checkpoints of a process one asks each judge now and then, the others go on with it."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The requests of a shard that fail on the provider's side since its last word, and which of them tell of the provider.
+"""Poison requests: those of a shard that fail on the provider's side since its last word, and which of them tell of the provider.
 
 A request that it alone cannot bear fails in every run, and would keep each from its end. Whether an error is the request's or the
 provider's is not in it: how many fail, for how long, and whether anything else is answered, is all there is to go by.

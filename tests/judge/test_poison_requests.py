@@ -11,8 +11,8 @@ from sqlalchemy import update
 
 from schemas.benchmark.file import Limits
 from schemas.errors import ProviderDownError
-from tasks.judge.in_vain import LONG_S
 from tasks.judge.outcome import Outcome
+from tasks.judge.poison_requests import LONG_S
 from tasks.judge.retries import RETRIES, Retry
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import ATTEMPTS

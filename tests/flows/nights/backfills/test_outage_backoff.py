@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.partitions.patience import patiently
+from flows.partitions.outage_backoff import patiently
 from schemas.errors import AccountError, ProviderDownError, ProviderError
 from tasks.judge.outcome import Outcome
 from tests.flows.flow_support import Said
