@@ -21,6 +21,7 @@ from sqlalchemy import (
     Table,
 )
 from sqlalchemy.engine import Connection
+from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import TypeEngine
 
 from schemas.tables.field import Field
@@ -46,15 +47,20 @@ class Schema:
         return [migrate for _, migrate in self.migrations[starts.index(version) :]] if version in starts else []
 
 
+def add_column(connection: Connection, table: str, column: Column[Any]) -> None:
+    """Add a column that may be null, of the type that this database has for it: bytes are BLOB in SQLite, BYTEA in PostgreSQL."""
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {CreateColumn(column).compile(dialect=connection.dialect)}")
+
+
 def _to_4(connection: Connection) -> None:
     """Each reply with the digest taken where it was received; those of before have none."""
-    connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN reply_sha256 VARCHAR(64)")
+    add_column(connection, "replies", Column("reply_sha256", String(64)))
 
 
 def _to_5(connection: Connection) -> None:
     """What lines of a batch hold of a budget; those handed over before hold none."""
-    connection.exec_driver_sql("ALTER TABLE batches ADD COLUMN budget_id VARCHAR(64)")
-    connection.exec_driver_sql("ALTER TABLE batch_lines ADD COLUMN reserved BIGINT")
+    add_column(connection, "batches", Column("budget_id", String(64)))
+    add_column(connection, "batch_lines", Column("reserved", BigInteger))
 
 
 SCHEMA = Schema("5", METADATA, (("3", _to_4), ("4", _to_5)))

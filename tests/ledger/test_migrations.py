@@ -1,6 +1,6 @@
 """A ledger is made, carried to a next version and refused as its version says: whole or not at all, with every reply it holds.
 
-There is one version yet. What the next one does is shown by a version made up here.
+What a next version does is shown by two made up here.
 """
 
 import shutil
@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, create_engine, text
+from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, String, Table, create_engine, text
 
 from schemas.errors import StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.connection import open_engine, parse_url
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.tables import METADATA, SCHEMA, Schema
+from tasks.ledger.tables import METADATA, SCHEMA, Schema, add_column
 from tests.support.servers.postgres import at_once
 
 pytestmark = pytest.mark.slow
@@ -28,22 +28,30 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "tests" / "contract" / "golden" / "ledger-0.1.0.db"
 KEYS = [f"{index:064x}" for index in range(3)]
+N_NOW = int(SCHEMA.version)
+BETWEEN, LAST = str(N_NOW + 1), str(N_NOW + 2)
 
 
 def _next() -> Schema:
     metadata = MetaData()
     for table in METADATA.tables.values():
         table.to_metadata(metadata)
-    metadata.tables["replies"].append_column(Column("n_thought_tokens", BigInteger))
+    for column in _added():
+        metadata.tables["replies"].append_column(column)
     Table("models", metadata, Column("model", String(64), primary_key=True), Column("since_us", BigInteger))
-    return Schema("7", metadata, (*SCHEMA.migrations, ("5", _to_6), ("6", _to_7)))
+    return Schema(LAST, metadata, (*SCHEMA.migrations, (SCHEMA.version, _to_between), (BETWEEN, _to_last)))
 
 
-def _to_6(connection: Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE replies ADD COLUMN n_thought_tokens BIGINT")
+def _added() -> list[Column[Any]]:
+    return [Column("n_thought_tokens", BigInteger), Column("service_tier", LargeBinary)]
 
 
-def _to_7(connection: Connection) -> None:
+def _to_between(connection: Connection) -> None:
+    for column in _added():
+        add_column(connection, "replies", column)
+
+
+def _to_last(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE TABLE models (model VARCHAR(64) NOT NULL PRIMARY KEY, since_us BIGINT)")
 
 
@@ -104,6 +112,20 @@ def test_the_ledger_of_release_0_1_0_is_carried_forward(tmp_path: Path) -> None:
     assert n_before > 0
 
 
+ADDED_SINCE_3 = {"replies": ["reply_sha256"], "batches": ["budget_id"], "batch_lines": ["reserved"]}
+
+
+def test_the_steps_from_version_3_lead_to_the_tables_declared(address: str) -> None:
+    """In each kind of database: the released ledger is SQLite's."""
+    written(address)
+    for table, columns in ADDED_SINCE_3.items():
+        for column in columns:
+            execute(address, f"alter table {table} drop column {column}")
+    execute(address, "update ledger_meta set value = '3' where name = 'version'")
+    open_with(address)
+    assert (version_of(address), n_replies(address), differences(address, SCHEMA)) == (SCHEMA.version, 3, [])
+
+
 def test_a_new_ledger_has_the_tables_declared(address: str) -> None:
     assert differences(written(address), SCHEMA) == []
 
@@ -122,16 +144,16 @@ def test_a_next_version_keeps_every_reply(address: str) -> None:
     with Ledger(address) as ledger:
         before = ledger.state()
     open_with(address, NEXT)
-    assert (version_of(address), n_replies(address)) == ("7", 3)
+    assert (version_of(address), n_replies(address)) == (LAST, 3)
     assert differences(address, NEXT) == []
     assert execute(address, "select value from ledger_meta where name = 'state'") != [(before,)]
-    with pytest.raises(StoreError, match="has version 7, but this Salon reads version 5"):
+    with pytest.raises(StoreError, match=f"has version {LAST}, but this Salon reads version {N_NOW}"):
         Ledger(address).known([])
 
 
 def test_a_next_version_goes_on_from_the_one_between(address: str) -> None:
     written(address)
-    open_with(address, Schema("6", METADATA, NEXT.migrations[:-1]))
+    open_with(address, Schema(BETWEEN, METADATA, NEXT.migrations[:-1]))
     open_with(address, NEXT)
     assert differences(address, NEXT) == []
 
