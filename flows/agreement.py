@@ -94,7 +94,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     lake, ids = context.lake, context.ids
     both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
     chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
-    samples = rated_samples(context.dataset, context.benchmark)
+    samples = rated_samples(context.dataset, context.benchmark, context.own_texts)
     path = next((name for name in ("image", "place") if _is_of_one_picture(samples, name)), "source_key")
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
     sheet = order.join(samples, on="sample_id", how="left", maintain_order="left")
@@ -168,7 +168,7 @@ def _check_judge(run: RunContext, judge: str) -> None:
 @stage_task("take ratings")
 def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `ratings` table: every cell of the tables with the sample that is meant."""
-    rated = rated_samples(context.dataset, context.benchmark)
+    rated = rated_samples(context.dataset, context.benchmark, context.own_texts)
     return match_ratings(read_ratings(list(paths), context.benchmark.ratings), rated, names_rated(context.rubrics))
 
 
@@ -176,7 +176,7 @@ def take_ratings(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
 def take_votes(context: StageContext, paths: Sequence[Path]) -> pl.DataFrame:
     """The `votes` table: every vote with the two samples that are meant."""
     asked = read_votes(list(paths), context.benchmark.ratings.votes, headline_of_pairs(context.rubrics))
-    samples = rated_samples(context.dataset, context.benchmark)
+    samples = rated_samples(context.dataset, context.benchmark, context.own_texts)
     return match_votes(asked, samples, units_of(context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.rubrics))
 
 

@@ -152,7 +152,7 @@ def in_sources(run: StageContext, unreadable: dict[str, str] | None = None) -> d
     """
     found: dict[tuple[str, str], date | None] = {}
     zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
-    for source in expand(run.benchmark, own_texts=run.own_texts):
+    for source in expand(run.benchmark, run.own_texts):
         try:
             of_source = list(_of_source(source, zone, known_sources))
         except SourceError as error:

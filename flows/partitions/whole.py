@@ -43,7 +43,7 @@ def say_gone(run: RunContext, gone: Sequence[str], *, is_made: bool) -> None:
 
 def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:
     """Those of these checkpoints with a folder of their own that cannot be read, and why."""
-    sources = [one for one in expand(run.benchmark, names, run.own_texts) if one.has_checkpoint_in_path]
+    sources = [one for one in expand(run.benchmark, run.own_texts, names) if one.has_checkpoint_in_path]
     return {f"{source.model}/{source.checkpoint}": str(error) for source, error in unreadable(sources)}
 
 

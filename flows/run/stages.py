@@ -84,7 +84,7 @@ def plan(run: RunContext) -> Plan:
             run.reporter.advance("plan")
         return commit_plan(run, judgements, requests, parts)
     except NothingToJudgeError as error:
-        raise NothingToJudgeError(f"{error}{columns_there(run.benchmark, error.lacking)}") from error
+        raise NothingToJudgeError(f"{error}{columns_there(run.benchmark, run.own_texts, error.lacking)}") from error
     finally:
         judgements.discard()
         requests.discard()

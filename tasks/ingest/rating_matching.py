@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 80
 _READ = ("sample_id", "item_id", "source", "source_key", "model", "checkpoint", "seed", "prompt", "image_sha256", "status")
 
 
-def rated_samples(dataset: StoredDataset, benchmark: Benchmark) -> pl.DataFrame:
+def rated_samples(dataset: StoredDataset, benchmark: Benchmark, own_texts: Sequence[str]) -> pl.DataFrame:
     """What ratings can know a sample by; `place` is its picture's path from the folder of the benchmark file.
 
     A duplicate, or an id again, is not rated: its first row is; nor is an exam's twin.
@@ -35,7 +35,7 @@ def rated_samples(dataset: StoredDataset, benchmark: Benchmark) -> pl.DataFrame:
     samples = pl.concat(with_picture_path(path, _READ) for path in paths)
     samples = samples.filter(pl.col("model") != EXAM)
     samples = samples.filter(~pl.col("status").is_in([SampleStatus.DUPLICATE.value, SampleStatus.REPEATED_ID.value]))
-    return _with_place(samples.drop("status"), expand(benchmark), benchmark.folder)
+    return _with_place(samples.drop("status"), expand(benchmark, own_texts), benchmark.folder)
 
 
 def _with_place(samples: pl.DataFrame, sources: Iterable[ResolvedSource], folder: Path) -> pl.DataFrame:

@@ -89,7 +89,7 @@ def find_shards(
     known = known or KnownSources(staging.lake, RunIds(), 0)
     index = itertools.count()
     n_rows: Counter[str] = Counter()
-    sources = expand(benchmark, checkpoints, own_texts)
+    sources = expand(benchmark, own_texts, checkpoints)
     for number, source in enumerate(sources, 1):
         n_rows[source.name] += 0
         known.begin(source)
@@ -153,7 +153,7 @@ def find_dataset(
 
     `further`: names of what else stands in it, anchors and twins, which say all of their content.
     """
-    origins: list[Origin] = [*expand(benchmark, checkpoints, own_texts), *further]
+    origins: list[Origin] = [*expand(benchmark, own_texts, checkpoints), *further]
     found = known.dataset_of(origins)
     return None if found is None else _result(*found, known.left_out(origins))
 

@@ -64,12 +64,10 @@ class ResolvedSource:
         return f"{model}/{checkpoint}" in self.checkpoints
 
 
-def expand(
-    benchmark: Benchmark, checkpoints: Collection[str] | None = None, own_texts: Sequence[str] = ()
-) -> list[ResolvedSource]:
+def expand(benchmark: Benchmark, own_texts: Sequence[str], checkpoints: Collection[str] | None = None) -> list[ResolvedSource]:
     """Every source of the benchmark file once for each folder its path stands for, in order.
 
-    `own_texts` are read where a row has them.
+    `own_texts`, those of StageContext, are read where a row has them; `columns` may map no others beside Salon's own.
     `checkpoints` keeps those alone, each named as it is or as model/checkpoint. Raises SourceError where a path matches
     nothing, and where none of the checkpoints asked for can be there.
     """

@@ -64,7 +64,7 @@ def read_all(benchmark_of: Callable[..., Benchmark]) -> Callable[..., list[Sampl
     def run(own_texts: tuple[str, ...] = (), **source: object) -> list[Sample]:
         given = source if "model" in source else {"model": "m", **source}
         given = {key: value for key, value in given.items() if value is not None}
-        return [sample for one in expand(benchmark_of(given), own_texts=own_texts) for sample in read(one)]
+        return [sample for one in expand(benchmark_of(given), own_texts) for sample in read(one)]
 
     return run
 

@@ -59,7 +59,7 @@ def test_what_has_not_changed_is_found_and_is_what_reading_it_again_would_give(
     first = ingest(benchmark, lake, known=known_of(lake))
     assert find_dataset(benchmark, known_of(lake)) == first
     assert first.n_ok == 3
-    (resolved,) = expand(benchmark)
+    (resolved,) = expand(benchmark, ())
     assert [*known_of(lake).roles_in(resolved)] == [("m", read_role(lake, first))]
     resolved.path.rename(pictured / "elsewhere")  # a run that made this dataset looked before, and looks no more
     of_dataset = RunIds(first.dataset_id, code_version="code")

@@ -122,7 +122,7 @@ def test_a_picture_has_a_row_that_names_it_through_a_linked_folder_or_absolutely
     for number in range(1, 4):
         (tmp_path / "ds" / "real" / f"{number}.png").touch()
     (tmp_path / "ds" / "metadata.csv").write_text(f"file_name\nlink/1.png\n{tmp_path}/ds/real/2.png\n")
-    (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}))
+    (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}), ())
     assert left_out(source).said() == "1 picture has no row in 'metadata.csv'"
 
 
@@ -144,6 +144,6 @@ def test_a_million_suffixes_are_not_kept(tmp_path, benchmark_of):
     (tmp_path / "ds").mkdir()
     for number in range(1100):
         (tmp_path / "ds" / f"x.s{number}").touch()
-    (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}))
+    (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}), ())
     counts = left_out_of(source, None).n_by_suffix
     assert (len(counts), counts["others"]) == (1001, 100)

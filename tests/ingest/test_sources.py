@@ -20,7 +20,7 @@ def tree(tmp_path):
 
 
 def found(benchmark, checkpoints=None):
-    return [(one.model, one.checkpoint, one.prefix) for one in expand(benchmark, checkpoints)]
+    return [(one.model, one.checkpoint, one.prefix) for one in expand(benchmark, (), checkpoints)]
 
 
 def test_placeholders_are_filled_from_folders_in_order(tree, benchmark_of):
@@ -69,8 +69,8 @@ def test_what_a_placeholder_finds_is_below_the_folder_that_is_looked_in(tree, be
     (tree / "private" / "base").mkdir(parents=True)
     (tree / link).symlink_to(tree / to)
     with pytest.raises(SourceError, match=r"is a link out of .* follow_links = true"):
-        expand(benchmark_of({"reader": "manifest", "path": path}))
-    followed = expand(benchmark_of({"reader": "manifest", "path": path, "follow_links": True}))
+        expand(benchmark_of({"reader": "manifest", "path": path}), ())
+    followed = expand(benchmark_of({"reader": "manifest", "path": path, "follow_links": True}), ())
     assert (tree / to).resolve() in {part for one in followed for part in (one.path.resolve(), *one.path.resolve().parents)}
     (tree / "elsewhere").mkdir()
     (tree / "out").rename(tree / "elsewhere" / "out")
@@ -104,7 +104,7 @@ WRONG = {
 @pytest.mark.parametrize(("source", "words"), WRONG.values(), ids=WRONG.keys())
 def test_what_is_wrong_is_said_with_what_to_do(tree, benchmark_of, source, words):
     with pytest.raises(SourceError) as error:
-        expand(benchmark_of({"reader": "geneval", **source}))
+        expand(benchmark_of({"reader": "geneval", **source}), ())
     assert "source-0" in str(error.value)
     for word in words:
         assert word in str(error.value)
@@ -112,4 +112,4 @@ def test_what_is_wrong_is_said_with_what_to_do(tree, benchmark_of, source, words
 
 def test_checkpoints_that_are_not_there_are_listed_beside_those_that_are(tree, benchmark_of):
     with pytest.raises(SourceError, match=r"step-999; available: flux/base.*sdxl/step-200"):
-        expand(benchmark_of({"reader": "geneval", "path": "out/{model}/{checkpoint}"}), ["step-999"])
+        expand(benchmark_of({"reader": "geneval", "path": "out/{model}/{checkpoint}"}), (), ["step-999"])

@@ -1,6 +1,6 @@
 """Which columns sources have, for a message to whom one of them is missing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from schemas.benchmark.file import Benchmark
 from schemas.pointers import steps
@@ -12,10 +12,10 @@ from tasks.ingest.sources import expand
 N_SOURCES = 5
 
 
-def columns_there(benchmark: Benchmark, wanted: Collection[str]) -> str:
+def columns_there(benchmark: Benchmark, own_texts: Sequence[str], wanted: Collection[str]) -> str:
     """The columns of each source whose first row lacks one of these, and which look like it, a line each. Raises SourceError."""
     told: dict[str, str] = {}
-    for source in expand(benchmark):
+    for source in expand(benchmark, own_texts):
         reader = READERS[source.reader]
         row = None if source.name in told or len(told) == N_SOURCES else next(iter(reader.rows(source)), None)
         if row is None:

@@ -138,7 +138,7 @@ def test_only_what_a_rubric_shows_is_asked_on_an_occasion_of_its_own(
 
 def test_a_rating_of_a_sample_is_not_of_its_twins(home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
     ids = json.loads((runs[1].published.folder / "provenance.json").read_text())["identities"]
-    rated = rated_samples(StoredDataset(Lake(home / "lake"), ids["dataset_id"]), load_benchmark(home / "b.toml"))
+    rated = rated_samples(StoredDataset(Lake(home / "lake"), ids["dataset_id"]), load_benchmark(home / "b.toml"), ())
     assert (rated.height, rated["source_key"].n_unique()) == (100, 100)
 
 

@@ -314,6 +314,6 @@ def test_an_unknown_reader_lists_those_there_are(benchmark_of):
     from tasks.ingest.readers import read
     from tasks.ingest.sources import expand
 
-    (source,) = expand(benchmark_of({"reader": "manifest", "path": "."}))
+    (source,) = expand(benchmark_of({"reader": "manifest", "path": "."}), ())
     with pytest.raises(SourceError, match="geneval, huggingface, imagefolder, manifest, webdataset"):
         next(read(replace(source, reader="zip")))

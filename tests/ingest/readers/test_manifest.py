@@ -222,7 +222,7 @@ def test_rows_of_other_checkpoints_are_left_out(write, benchmark_of):
     rows = [{"image": None, "prompt": c, "model": m, "checkpoint": c} for m, c in [("a", "1"), ("a", "2"), ("b", "2")]]
     benchmark = benchmark_of({"reader": "manifest", "path": write("m.jsonl", lines(*rows))})
     for wanted, n in [(["2"], 2), (["a/2"], 1), (["3"], 0)]:
-        (source,) = expand(benchmark, wanted)
+        (source,) = expand(benchmark, (), wanted)
         assert len(list(read(source))) == n
 
 

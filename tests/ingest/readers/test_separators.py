@@ -77,7 +77,7 @@ def test_a_tsv_is_what_its_name_says(write, read_all):
 )
 def test_what_is_read_otherwise_than_by_commas_is_told(write, benchmark_of, reader, name, text, said):
     write(name, text)
-    (source,) = expand(benchmark_of({"reader": reader, "path": "ds", "model": "m"}))
+    (source,) = expand(benchmark_of({"reader": reader, "path": "ds", "model": "m"}), ())
     assert left_out(source).said().startswith(said)
     assert bool(left_out(source).said()) == bool(said)
 

@@ -87,3 +87,14 @@ def test_a_column_of_a_rubrics_own_reaches_the_judge_and_a_word_it_does_not_know
     assert salon("verify", publication, "--file", "b.toml").code == 0
     cell = pl.read_parquet(publication / "benchmark_long.parquet").filter(category="easy")["cell_id"][0]
     assert "instruction" in salon("explain", cell).out
+
+    (tmp_path / "labels.csv").write_text("".join(f"{row}\n" for row in ("image,prompt,dimension,rating", f"{picture},x,score,4")))
+    text = (tmp_path / "b.toml").read_text() + "[ratings]\nscale = { min = 1, max = 5, step = 1 }\n"
+    (tmp_path / "b.toml").write_text(text)
+    said = salon("agreement", "b.toml", "--ratings", "labels.csv")
+    assert "1 match several" in said.err
+    (tmp_path / "m.jsonl").write_text((tmp_path / "m.jsonl").read_text().replace('"image"', '"Img"'))
+    said = salon("plan", "b.toml")
+    assert said.code == 2
+    assert "needs image" in said.err
+    assert "the columns of source source-0: Img, Task, difficulty, note" in said.err
