@@ -11,7 +11,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from flows.commands.exchange.printing import print_imported
-from flows.commands.running import BenchmarkFile, RunDate, shown_by_prefect
+from flows.commands.options import BenchmarkFile, RunDate
+from flows.commands.running import shown_by_prefect
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import open_run
@@ -38,33 +39,39 @@ SHOWN = {
 _NAME_WIDTH = 28
 
 
+Ratings = Annotated[
+    list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given several times.")
+]
+Votes = Annotated[
+    list[Path] | None,
+    typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given several times."),
+]
+AgainstJudge = Annotated[str | None, typer.Option(help="Compare the file's other judges with this one, instead of with people.")]
+Replies = Annotated[Path | None, typer.Option(help="Import these recorded replies first, as `salon import` does.")]
+LabelNext = Annotated[
+    Path | None,
+    typer.Option(help="Write to this file which samples people should rate next, to be filled in; publish nothing."),
+]
+LabelCount = Annotated[int, typer.Option(min=2, help="With --label-next: how many ratings one person is to give.")]
+LabelDimension = Annotated[str | None, typer.Option(help="With --label-next: the dimension, where there are several.")]
+Between = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline, or its predecessor."
+    ),
+]
+
+
 def agreement(
     file: BenchmarkFile,
-    ratings: Annotated[
-        list[Path] | None, typer.Option(help="A table of people's ratings, or a folder of them; may be given several times.")
-    ] = None,
-    votes: Annotated[
-        list[Path] | None,
-        typer.Option(help="A table of people's votes on pairs of pictures, or a folder of them; may be given several times."),
-    ] = None,
-    against_judge: Annotated[
-        str | None, typer.Option(help="Compare the file's other judges with this one, instead of with people.")
-    ] = None,
-    replies: Annotated[Path | None, typer.Option(help="Import these recorded replies first, as `salon import` does.")] = None,
-    label_next: Annotated[
-        Path | None,
-        typer.Option(help="Write to this file which samples people should rate next, to be filled in; publish nothing."),
-    ] = None,
-    label_count: Annotated[int, typer.Option(min=2, help="With --label-next: how many ratings one person is to give.")] = 100,
-    label_dimension: Annotated[
-        str | None, typer.Option(help="With --label-next: the dimension, where there are several.")
-    ] = None,
-    between: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="With --label-next: model/checkpoint, given twice; default: the newest and the baseline, or its predecessor."
-        ),
-    ] = None,
+    ratings: Ratings = None,
+    votes: Votes = None,
+    against_judge: AgainstJudge = None,
+    replies: Replies = None,
+    label_next: LabelNext = None,
+    label_count: LabelCount = 100,
+    label_dimension: LabelDimension = None,
+    between: Between = None,
     run_date: RunDate = None,
 ) -> int:
     """Compare existing scores with people's ratings, or with one judge's scores, and publish the agreement; no judge is asked."""

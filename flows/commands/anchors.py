@@ -6,7 +6,7 @@ import polars as pl
 import typer
 from rich.table import Table
 
-from flows.commands.running import BenchmarkFile, MaxUsd, RunDate
+from flows.commands.options import BenchmarkFile, MaxUsd, RunDate
 from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, format_usd, name_of, one_line, result_console

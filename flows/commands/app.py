@@ -48,7 +48,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "gc": "garbage_collection.gc",
         "pin": "garbage_collection.pin",
         "withdraw": "garbage_collection.withdraw",
-        "deploy": "serving.deploy",
+        "deploy": "deploying.deploy",
         "worker": "serving.worker",
         "serve": "serving.serve",
         "judge-server": "judge_server.judge_server",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from flows.commands.options import BenchmarkFile
 from flows.doctor.findings import Finding, State, guarded, skipped
 from flows.observability import redaction
 from flows.observability.terminal import keep_prefect_quiet, result_console
@@ -36,9 +37,7 @@ def doctor(
     return _tell(_examined(run, file, is_asking=ask))
 
 
-def check(
-    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
-) -> int:
+def check(file: BenchmarkFile) -> int:
     """Ask each judge of the file about one sample, once for each rubric, and show how the replies are read; it may cost money.
 
     Exit code 3: a judge does not answer, or its reply cannot be read.

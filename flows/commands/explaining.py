@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, Good, LakePlace, PublicationId
+from flows.commands.options import DEFAULT_LAKE, AsJson, BenchmarkName, Good, LakePlace, PublicationId
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import ScoreStatus
@@ -41,7 +41,7 @@ def explain(
     limit: Annotated[
         int, typer.Option(min=0, help="How many judgements to show; 0 for all. Failures and low scores come first.")
     ] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Trace a published number, or one sample, to the exact messages, the replies and the hashes."""
     opened = open_lake(lake)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from flows.commands.reading import DEFAULT_LAKE, LakePlace
+from flows.commands.options import DEFAULT_LAKE, BenchmarkFile, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console
 from schemas.errors import InputError
@@ -92,7 +92,7 @@ def pin(
 
 
 def withdraw(
-    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
+    file: BenchmarkFile,
     publication: Annotated[str, typer.Argument(help="The publication's id or its beginning.")],
     because: Annotated[str, typer.Option(help="Why, in a few words; it is recorded.")],
 ) -> int:

@@ -1,60 +1,31 @@
-"""`salon gate`: whether a checkpoint got worse, for a pull request's checks. The ruling itself is tasks/aggregate/gate.py."""
+"""`salon gate`: whether a checkpoint got worse, for a pull request's checks. It is ruled in tasks/aggregate, told in printed/."""
 
-import hashlib
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Annotated, Any
 
-import orjson
 import polars as pl
 import typer
-from rich.table import Table as Grid
-from rich.text import Text
 
+from flows.commands.options import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.commands.printed.judge_moves import moves_of
-from flows.commands.printed.ruling import Told
-from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.commands.printed.ruling import Told, as_json, as_markdown, print_ruling
 from flows.nights.judge_between import Compared, error_of
-from flows.observability.terminal import name_of, one_line, result_console
+from flows.observability.terminal import result_console
 from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
 from schemas.metrics import TOTALS
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
-from tasks.aggregate.gate import (
-    ABSENT,
-    ALPHA,
-    TOO_FEW,
-    Contestant,
-    Outcome,
-    Ruling,
-    contestants,
-    rulings,
-    summary,
-)
+from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
 from tasks.lake.reading import open_lake
-from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
-from tasks.publish.standings.wording import signed
 
 PREDECESSOR = "predecessor"
-_WORDS = {
-    Outcome.REGRESSION: "worse",
-    Outcome.IMPROVED: "better",
-    Outcome.NO_REGRESSION: "no drop found",
-    Outcome.UNKNOWN: "can't tell",
-}
-_STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
-_REASONS = {
-    ABSENT: "one of the two was not judged under this rubric and judge",
-    "fails_more": "it fails more often, and the failures may hide a drop",
-    TOO_FEW: "too few shared prompts for this --alpha",
-}
 
 
 class GateFormat(StrEnum):
@@ -65,27 +36,32 @@ class GateFormat(StrEnum):
     JSON = "json"
 
 
+Baseline = Annotated[
+    str,
+    typer.Option(help="What to compare with: MODEL/CHECKPOINT, MODEL (its newest), or predecessor: the previous checkpoint."),
+]
+Candidates = Annotated[
+    list[str] | None,
+    typer.Option(help="MODEL/CHECKPOINT or MODEL; may be given several times; default: the newest of each model."),
+]
+Alpha = Annotated[
+    float,
+    typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: the false alarm rate of a quiet night."),
+]
+Judges = Annotated[
+    list[str] | None,
+    typer.Option(help="Look only at this judge's rankings; may be given several times; default: every judge."),
+]
+AllowUnknown = Annotated[bool, typer.Option("--allow-unknown", help="Pass where two checkpoints cannot be compared.")]
+
+
 def gate(
     publication: Annotated[str | None, typer.Argument(help="A publication's id, or its beginning; default: the current.")] = None,
-    baseline: Annotated[
-        str,
-        typer.Option(help="What to compare with: MODEL/CHECKPOINT, MODEL (its newest), or predecessor: the previous checkpoint."),
-    ] = PREDECESSOR,
-    candidate: Annotated[
-        list[str] | None,
-        typer.Option(help="MODEL/CHECKPOINT or MODEL; may be given several times; default: the newest of each model."),
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option(min=1e-9, max=0.5, help="Two-sided, for all comparisons together: the false alarm rate of a quiet night."),
-    ] = ALPHA,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(help="Look only at this judge's rankings; may be given several times; default: every judge."),
-    ] = None,
-    allow_unknown: Annotated[
-        bool, typer.Option("--allow-unknown", help="Pass where two checkpoints cannot be compared.")
-    ] = False,
+    baseline: Baseline = PREDECESSOR,
+    candidate: Candidates = None,
+    alpha: Alpha = ALPHA,
+    judge: Judges = None,
+    allow_unknown: AllowUnknown = False,
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
     form: Annotated[GateFormat, typer.Option("--format", help="markdown for a pull request's comment.")] = GateFormat.TABLE,
@@ -110,23 +86,11 @@ def gate(
     told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left)
     outcome = summary(ruled)
     if form is GateFormat.JSON:
-        said: dict[str, Any] = {
-            "publication_id": found.publication_id,
-            "benchmark": found.benchmark,
-            "alpha": alpha,
-            "judges": judges,
-            "outcome": outcome,
-            "n_again": told.n_again,
-            "blind": blind,
-            "judge_moved": [asdict(one) for one in moves],
-        }
-        sys.stdout.write(
-            orjson.dumps(said | {"rulings": [asdict(one) for one in ruled]}, option=orjson.OPT_INDENT_2).decode() + "\n"
-        )
+        sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
-        sys.stdout.write(_markdown(told))
+        sys.stdout.write(as_markdown(told))
     else:
-        _print(told)
+        print_ruling(result_console(), told)
     return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
@@ -204,46 +168,3 @@ def _named(known: Sequence[Contestant], name: str, option: str) -> Contestant:
 
 def _listed(known: Sequence[Contestant]) -> str:
     return ", ".join("/".join(one) for one in known)
-
-
-def _print(told: Told) -> None:
-    console = result_console()
-    for sentence in (told.outcome, *told.judge_moved, told.notes):
-        console.print(name_of(sentence))
-    by_pair = sorted(told.ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
-    for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
-        console.print()
-        console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
-        grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for header in ("rubric, dimension", *_HEADERS[3:]):
-            grid.add_column(header, justify="right" if header in _HEADERS[3:6] else "left")
-        for ruling in some:
-            *numbers, word = _row(ruling)[3:]
-            asked = name_of(f"{ruling.rubric_id}, {ruling.dimension}")
-            grid.add_row(asked, *map(Text, numbers), Text(one_line(word), style=_STYLES[ruling.outcome]))
-        console.print(grid)
-
-
-_HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
-
-
-def _row(ruling: Ruling) -> tuple[str, ...]:
-    """The cells of _HEADERS."""
-    ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
-    change = "" if ruling.delta is None else signed(ruling.delta)
-    if ruling.delta_low is not None and ruling.delta_high is not None:
-        change += f" [{signed(ruling.delta_low)}, {signed(ruling.delta_high)}]"
-    drop = "" if ruling.smallest_drop is None else signed(-ruling.smallest_drop)
-    why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
-    prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
-    return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
-
-
-def _markdown(told: Told) -> str:
-    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, told.ruled)]
-    headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
-    benchmark = told.found.benchmark
-    mark = hashlib.sha256(benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
-    moved = "".join(f"{escape_markdown(sentence)}\n\n" for sentence in told.judge_moved)
-    told_so = f"**{escape_markdown(told.outcome)}**\n\n{moved}{to_markdown(headers, rows, 4)}\n{escape_markdown(told.notes)}\n"
-    return f"<!-- salon gate {mark} -->\n{told_so}"

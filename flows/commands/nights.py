@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.commands.options import BenchmarkFile, Checkpoints, MaxUsd, RetryOption, RunDate, RunnerOption
 from flows.commands.printed.alarms import alarms_of, print_alarms
 from flows.commands.printed.partitions import WIDE, print_cost, print_partitions
 from flows.commands.printed.plan import print_plan
-from flows.commands.running import (
-    BenchmarkFile,
-    Checkpoints,
-    MaxUsd,
-    RetryOption,
-    RunDate,
-    RunnerOption,
-    shown_by_prefect,
-    words_in,
-)
+from flows.commands.running import shown_by_prefect, words_in
 from flows.commands.tables import print_leaderboard, print_summary
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
@@ -192,34 +184,20 @@ def backfill(
     patience_minutes: Patience = 60,
 ) -> int:
     """Judge what past checkpoints still lack, and publish everything done in one table. Done partitions cost nothing."""
-    from flows.executors.lake_use import lake_in_use
     from flows.nights.checkpoints import choose
-    from flows.partitions.grid import write_grid
-    from flows.partitions.left import left_now
-    from flows.partitions.plan import open_backfill, plan_backfill, print_preview
-    from flows.partitions.table import BACKFILL, note_planned, read_partitions
+    from flows.partitions.plan import open_backfill
     from flows.run.context import check_keys
-    from tasks.publish.machine_tables import runs
 
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
-    out = result_console()
     if listed:
-        page = out if out.is_terminal else Console(width=WIDE)
-        print_partitions(page, left_now(run, read_partitions(run)))
-        print_cost(page, runs(run.lake), run.benchmark.name)
-        return 0
+        return _print_grid(run)
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("choose checkpoints with one of --checkpoints a,b,c, --since DATE and --all; --list shows them")
     if dry_run:
         _forget_nothing(retry)
-        with shown_progress() as reporter, lake_in_use(run):
-            planned = plan_backfill(run, names, earliest, reporter)
-            note_planned(run, planned.partitions, BACKFILL)
-        print_preview(out, run.benchmark.name, planned)
-        out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
-        return 0
+        return _preview_backfill(file, run, names, earliest)
     choose(run, names, earliest)  # what is wrong is said at once
     check_keys(run)
     check_runner(run, runner)
@@ -228,9 +206,39 @@ def backfill(
     with shown_progress():
         asking = partial(shown_by_prefect(backfill), patience_minutes=patience_minutes)
         summary = asking(file.absolute(), names, earliest, day, None, max_usd, at_once, runner, retry)
+    out = result_console()
     if summary.run is None:
         out.print("nothing to do: everything done is already published")
     else:
         print_leaderboard(out, summary.run.published.folder)
         print_summary(out, summary.run)
     return 1 if summary.run is not None and summary.run.is_blocked else 0
+
+
+def _print_grid(run: StageContext) -> int:
+    """Where every partition stands, and what backfills cost."""
+    from flows.partitions.left import left_now
+    from flows.partitions.table import read_partitions
+    from tasks.publish.machine_tables import runs
+
+    out = result_console()
+    page = out if out.is_terminal else Console(width=WIDE)
+    print_partitions(page, left_now(run, read_partitions(run)))
+    print_cost(page, runs(run.lake), run.benchmark.name)
+    return 0
+
+
+def _preview_backfill(file: Path, run: StageContext, names: list[str] | None, earliest: date | None) -> int:
+    """What it would ask and cost, noted as planned."""
+    from flows.executors.lake_use import lake_in_use
+    from flows.partitions.grid import write_grid
+    from flows.partitions.plan import plan_backfill, print_preview
+    from flows.partitions.table import BACKFILL, note_planned
+
+    with shown_progress() as reporter, lake_in_use(run):
+        planned = plan_backfill(run, names, earliest, reporter)
+        note_planned(run, planned.partitions, BACKFILL)
+    out = result_console()
+    print_preview(out, run.benchmark.name, planned)
+    out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
+    return 0

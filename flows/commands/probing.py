@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from flows.commands.running import BenchmarkFile, words_in
+from flows.commands.options import BenchmarkFile
+from flows.commands.running import words_in
 from flows.observability.progress import say_stopping, shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run

@@ -1,6 +1,5 @@
 """`salon table` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
 
-import os
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from flows.commands.options import DEFAULT_LAKE, BenchmarkName, Good, LakePlace, PublicationId
 from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.judge_moves import marked, moves_of, unless_spoiled, with_moves
@@ -47,21 +47,7 @@ from tasks.publish.preferences import PairBoard, boards_in
 from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
 from tasks.publish.standings.exam import drop, fault_name, share, verdict
 
-LakePlace = Annotated[
-    str, typer.Option("--lake", help="The lake, a folder or s3://bucket/prefix; default: $SALON_LAKE, or the folder lake.")
-]
-BenchmarkName = Annotated[str | None, typer.Option("--benchmark", help="The benchmark's name; default: the last one published.")]
-PublicationId = Annotated[
-    str | None, typer.Option("--publication", help="A publication's id or its beginning; default: the current one.")
-]
-Good = Annotated[
-    bool,
-    typer.Option(
-        "--good", help="Use the last publication in which no cell is blocked or lacks replies, instead of the current one."
-    ),
-]
 _OF_A_BOARD = ("rubric_id", "judge_model", "dimension")
-DEFAULT_LAKE = os.environ.get("SALON_LAKE", "lake")
 _STYLES = {"blind": "red", "sees": "green"}
 _COLUMNS = (("fault", 14), ("noticed [95 %]", 15), ("false", 5), ("drop [95 %]", 20), ("so it", 10), ("n", 3))
 """Their widths: one below another for each dimension, in a terminal of 80."""
@@ -91,17 +77,9 @@ def table(
         said = with_moves(answers_of(cells), moves, headlines(cells))
     wanted = {
         "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
-        "category": category,
     }  # fmt: skip
-    boards = boards_in(found.folder)
-    for column, value in wanted.items():
-        everywhere = cells  # at the end without the last one, the category
-        known = sorted({*cells[column], *(getattr(board, column) for board in boards if column in _OF_A_BOARD)})
-        if value is not None and known and value not in known:
-            raise InputError(f"no cell has {column} {value!r}; available: {', '.join(known)}")
-        if value is not None:
-            cells = cells.filter(cells[column] == value)
-            boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
+    everywhere, boards = _selected(cells, boards_in(found.folder), wanted)
+    cells, boards = _selected(everywhere, boards, {"category": category})
     # of models, checkpoints and categories alone there is no board
     pairs = boards if (model, checkpoint, category) == (None, None, Total.MACRO) else []
     rows = marked(leaderboard_rows(cells, category=category, is_headline_only=False), moves)
@@ -120,13 +98,27 @@ def table(
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
     print_alarms(console, alarms)
-    if rubric is None and judge is None and model is None and checkpoint is None and dimension is None:
+    if all(value is None for value in wanted.values()):
         print_exam(console, found.folder)
         if category == Total.MACRO:
             print_worse(console, load_comparisons(found))
     if rubric is not None and category == Total.MACRO:
         print_categories(console, rows, everywhere)
     return 0
+
+
+def _selected(
+    cells: pl.DataFrame, boards: Sequence[PairBoard], wanted: Mapping[str, str | None]
+) -> tuple[pl.DataFrame, Sequence[PairBoard]]:
+    """The cells, and the boards of pairs, that have these values. Raises InputError for a value that none of them has."""
+    for column, value in wanted.items():
+        known = sorted({*cells[column], *(getattr(board, column) for board in boards if column in _OF_A_BOARD)})
+        if value is not None and known and value not in known:
+            raise InputError(f"no cell has {column} {value!r}; available: {', '.join(known)}")
+        if value is not None:
+            cells = cells.filter(cells[column] == value)
+            boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
+    return cells, boards
 
 
 def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool) -> None:

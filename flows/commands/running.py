@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeVar
 
@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from flows.commands.app import usable
+from flows.commands.options import AsJson, BenchmarkFile, Checkpoints, MaxUsd, RetryOption, RunDate, RunnerOption
 from flows.commands.printed.plan import plan_object, print_plan
 from flows.commands.tables import print_leaderboard, print_summary, read_cells
 from flows.executors.choose import check_runner
@@ -26,17 +27,7 @@ from tasks.publish.leaderboard import format_estimate
 if TYPE_CHECKING:
     from tasks.judge.batch.folders import BatchResults
 
-BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
-RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
-Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
-RunnerOption = Annotated[
-    Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")
-]
-RetryOption = Annotated[
-    Retry | None, typer.Option(help="rejected: ask again what the provider rejected, once the cause is fixed.")
-]
 Reread = Annotated[bool, typer.Option("--reread", help="Read every source again, whether or not its files have changed.")]
-MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 
 P = ParamSpec("P")
 Out = TypeVar("Out")
@@ -84,7 +75,7 @@ def plan(
     file: BenchmarkFile,
     checkpoints: Checkpoints = None,
     reread: Reread = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Show what a run would ask, cost and take; nothing is sent."""
     from flows.run.preview import preview

@@ -1,4 +1,4 @@
-"""`salon serve`, `worker`, `deploy` and `serve-judge`: the servers of one machine. How they run is flows/serving/ and demo/."""
+"""`salon serve`, `worker` and `serve-judge`: the servers of one machine. How they run is flows/serving/ and demo/."""
 
 import asyncio
 import os
@@ -18,62 +18,6 @@ from schemas.errors import InputError, StoppedError, StoreError
 from tasks.stopping import hung_up
 
 DEFAULT_POOL = "salon-process"
-
-
-def deploy(
-    file: Annotated[Path, typer.Argument(help="The benchmark file (TOML).")],
-    pool: Annotated[
-        str, typer.Option(help="The work pool: salon-process, salon-docker, salon-kubernetes or one of yours.")
-    ] = DEFAULT_POOL,
-    file_at_worker: Annotated[
-        str | None,
-        typer.Option(help="The file's path where the runs execute, such as /benchmarks/x.toml; default: its path here."),
-    ] = None,
-    image: Annotated[str | None, typer.Option(help="The container image of the runs; default: the pool's.")] = None,
-    with_automations: Annotated[
-        str | None,
-        typer.Option(help="Also set up infra/automations/, which notify this block, such as slack-webhook/salon-alerts."),
-    ] = None,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Deploy even if deployments of this name run another file, whose nights then end.")
-    ] = False,
-) -> int:
-    """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
-    from flows.serving import deploying
-
-    deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations, take_over))
-    console = result_console()
-    console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
-    for name in deployed.deployments:
-        console.print(f"  deployment  {name}", markup=False)
-    for name, other in deployed.taken_over:
-        console.print(f"  taken over  {name}: it ran {other}, whose nights now end", markup=False)
-    for name in deployed.removed:
-        console.print(f"  removed     {name}: it ran the same file under an earlier name", markup=False)
-    for name in deployed.elsewhere:
-        console.print(
-            f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier",
-            markup=False,
-        )
-        console.print(f"              name: prefect deployment delete '{name}'", markup=False)
-    for name in deployed.automations:
-        console.print(f"  automation  {name}", markup=False)
-    if deployed.told:
-        told = ", ".join(deployed.told)
-        console.print(
-            f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)",
-            markup=False,
-        )
-    else:
-        console.print(
-            "\nalerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
-            markup=False,
-        )
-    is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
-    worker = "salon worker" if is_process else "prefect worker start"
-    console.print(f"runs need a worker:  {worker} --pool {deployed.pool.name}", markup=False)
-    console.print(f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch", markup=False)
-    return 0
 
 
 UI_PORT, JUDGE_PORT, POSTGRES_PORT = 4200, 4201, 4202

@@ -1,7 +1,7 @@
 """Whether published comparisons show that a candidate is worse than what it is held against. Nothing is estimated anew here.
 
 The figures are those of the table `comparisons`; corrected together is what one question asks of them. How it is told is
-flows/commands/gating.py.
+flows/commands/printed/ruling.py.
 """
 
 import math

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from flows.commands.exchange.printing import print_exported
-from flows.commands.reading import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.commands.options import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import one_line, result_console
 from schemas.errors import InputError
@@ -37,54 +37,58 @@ _OUT: dict[To | None, str] = {
 }
 
 
+What = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE | PUBLICATION]",
+        help="With --batch-files a benchmark file; with --to a publication's id or its beginning (default: the current).",
+    ),
+]
+BatchFiles = Annotated[Path | None, typer.Option(help="With FILE: the folder to write batch lines to, new or empty.")]
+MaxMb = Annotated[int, typer.Option(min=1, help="The largest size of a batch file, in millions of bytes.")]
+PicturesOption = Annotated[
+    Pictures, typer.Option(help="inline: inside the lines; file: each once in DIR/pictures, as file:// URLs.")
+]
+PicturesAt = Annotated[
+    str | None,
+    typer.Option(help="With --pictures file: the URL of that folder where the engine runs; default: its URL here."),
+]
+ToOption = Annotated[
+    To | None,
+    typer.Option(
+        help="Write a publication's figures in this receiver's format; eee: Every Eval Ever; bundle: everything salon "
+        "verify needs to derive it, for people without the lake."
+    ),
+]
+Out = Annotated[Path | None, typer.Option(help="With --to: the folder to write, new or empty; with --to bundle also FILE.zip.")]
+WithPictures = Annotated[
+    bool, typer.Option("--with-pictures", help="With --to bundle: include the pictures and the pages that show them.")
+]
+Rubrics = Annotated[
+    list[Path] | None, typer.Option(help="With --to bundle: a folder of your own rubrics; may be given several times.")
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        help="With --to: wandb [ENTITY/]PROJECT, mlflow EXPERIMENT, huggingface OWNER/DATASET, eee ORGANISATION; "
+        "wandb and mlflow default to the benchmark's name, the others require it."
+    ),
+]
+Push = Annotated[bool, typer.Option("--push", help="With --to: also send it there, using that client's own credentials.")]
+
+
 def export(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE | PUBLICATION]",
-            help="With --batch-files a benchmark file; with --to a publication's id or its beginning (default: the current).",
-        ),
-    ] = None,
-    batch_files: Annotated[
-        Path | None,
-        typer.Option(help="With FILE: the folder to write batch lines to, new or empty."),
-    ] = None,
-    max_mb: Annotated[int, typer.Option(min=1, help="The largest size of a batch file, in millions of bytes.")] = 200,
-    pictures: Annotated[
-        Pictures, typer.Option(help="inline: inside the lines; file: each once in DIR/pictures, as file:// URLs.")
-    ] = Pictures.INLINE,
-    pictures_at: Annotated[
-        str | None,
-        typer.Option(help="With --pictures file: the URL of that folder where the engine runs; default: its URL here."),
-    ] = None,
-    to: Annotated[
-        To | None,
-        typer.Option(
-            help="Write a publication's figures in this receiver's format; eee: Every Eval Ever; bundle: everything salon "
-            "verify needs to derive it, for people without the lake."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="With --to: the folder to write, new or empty; with --to bundle also FILE.zip."),
-    ] = None,
-    with_pictures: Annotated[
-        bool, typer.Option("--with-pictures", help="With --to bundle: include the pictures and the pages that show them.")
-    ] = False,
-    rubrics: Annotated[
-        list[Path] | None,
-        typer.Option(help="With --to bundle: a folder of your own rubrics; may be given several times."),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            help="With --to: wandb [ENTITY/]PROJECT, mlflow EXPERIMENT, huggingface OWNER/DATASET, eee ORGANISATION; "
-            "wandb and mlflow default to the benchmark's name, the others require it."
-        ),
-    ] = None,
-    push: Annotated[
-        bool, typer.Option("--push", help="With --to: also send it there, using that client's own credentials.")
-    ] = False,
+    what: What = None,
+    batch_files: BatchFiles = None,
+    max_mb: MaxMb = 200,
+    pictures: PicturesOption = Pictures.INLINE,
+    pictures_at: PicturesAt = None,
+    to: ToOption = None,
+    out: Out = None,
+    with_pictures: WithPictures = False,
+    rubrics: Rubrics = None,
+    name: Name = None,
+    push: Push = False,
     lake: LakePlace = DEFAULT_LAKE,
     benchmark: BenchmarkName = None,
 ) -> int:

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from flows.commands.exchange.printing import print_layers
-from flows.commands.reading import DEFAULT_LAKE, LakePlace
+from flows.commands.options import DEFAULT_LAKE, AsJson, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console
 from schemas.errors import InputError
@@ -37,7 +37,7 @@ def verify(
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Differences to show per table; 0 for all.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 if anything differs."""
     from flows.verification.verifying import verify as verify_folder

@@ -1,14 +1,35 @@
-"""What `salon gate` says in sentences, in the terminal and in a pull request's comment. Its table is gating.py's."""
+"""What `salon gate` says: in the terminal, in a pull request's comment, as JSON. How it is ruled is gating.py."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any
+
+import orjson
+from rich.table import Table as Grid
+from rich.text import Text
 
 from flows.commands.printed.judge_moves import sentence
 from flows.nights.judge_between import JudgeMove
-from tasks.aggregate.gate import RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
+from flows.observability.terminal import Console, name_of, one_line
+from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
+from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication
-from tasks.publish.standings.wording import counted
+from tasks.publish.standings.wording import counted, signed
+
+_WORDS = {
+    Outcome.REGRESSION: "worse",
+    Outcome.IMPROVED: "better",
+    Outcome.NO_REGRESSION: "no drop found",
+    Outcome.UNKNOWN: "can't tell",
+}
+_STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
+_REASONS = {
+    ABSENT: "one of the two was not judged under this rubric and judge",
+    "fails_more": "it fails more often, and the failures may hide a drop",
+    TOO_FEW: "too few shared prompts for this --alpha",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +94,63 @@ class Told:
                 for row in self.blind
             )
         )
+
+
+def print_ruling(console: Console, told: Told) -> None:
+    """Sentences, and a table for each two checkpoints and judge."""
+    for said in (told.outcome, *told.judge_moved, told.notes):
+        console.print(name_of(said))
+    by_pair = sorted(told.ruled, key=lambda one: (one.candidate, one.reference, one.judge_model))
+    for (candidate, reference, judge), some in groupby(by_pair, lambda one: (one.candidate, one.reference, one.judge_model)):
+        console.print()
+        console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
+        grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+        for header in ("rubric, dimension", *_HEADERS[3:]):
+            grid.add_column(header, justify="right" if header in _HEADERS[3:6] else "left")
+        for ruling in some:
+            *numbers, word = _row(ruling)[3:]
+            asked = name_of(f"{ruling.rubric_id}, {ruling.dimension}")
+            grid.add_row(asked, *map(Text, numbers), Text(one_line(word), style=_STYLES[ruling.outcome]))
+        console.print(grid)
+
+
+_HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
+
+
+def _row(ruling: Ruling) -> tuple[str, ...]:
+    """The cells of _HEADERS."""
+    ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
+    change = "" if ruling.delta is None else signed(ruling.delta)
+    if ruling.delta_low is not None and ruling.delta_high is not None:
+        change += f" [{signed(ruling.delta_low)}, {signed(ruling.delta_high)}]"
+    drop = "" if ruling.smallest_drop is None else signed(-ruling.smallest_drop)
+    why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
+    prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
+    return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
+
+
+def as_json(told: Told, judges: Sequence[str]) -> str:
+    """For another program, every digit. `judges`: all that were looked at."""
+    said = {
+        "publication_id": told.found.publication_id,
+        "benchmark": told.found.benchmark,
+        "alpha": told.alpha,
+        "judges": judges,
+        "outcome": summary(told.ruled),
+        "n_again": told.n_again,
+        "blind": told.blind,
+        "judge_moved": [asdict(one) for one in told.moves],
+        "rulings": [asdict(one) for one in told.ruled],
+    }
+    return orjson.dumps(said, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def as_markdown(told: Told) -> str:
+    """A pull request's comment."""
+    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, told.ruled)]
+    headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
+    benchmark = told.found.benchmark
+    mark = hashlib.sha256(benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
+    moved = "".join(f"{escape_markdown(sentence)}\n\n" for sentence in told.judge_moved)
+    told_so = f"**{escape_markdown(told.outcome)}**\n\n{moved}{to_markdown(headers, rows, 4)}\n{escape_markdown(told.notes)}\n"
+    return f"<!-- salon gate {mark} -->\n{told_so}"

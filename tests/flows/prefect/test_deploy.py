@@ -20,7 +20,7 @@ from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Crashed, Running
 
-from flows.commands.serving import deploy as deploy_command
+from flows.commands.deploying import deploy as deploy_command
 from flows.commands.serving import worker
 from flows.serving import local_postgres
 from flows.serving.deploying import DeployOptions, deploy

@@ -16,7 +16,7 @@ import pytest
 from prefect import flow, tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
-from flows.commands.serving import deploy as deploy_command
+from flows.commands.deploying import deploy as deploy_command
 from flows.observability import alerting
 from flows.observability.alerting import Alert, judge_changed, missed, night_failed, no_fresh_checkpoint
 from flows.observability.events import send
