@@ -11,8 +11,9 @@ import polars as pl
 
 from flows.executors.base import stage_task
 from flows.executors.choose import opened_executor
-from flows.observability.progress import current, say_stopping
+from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
+from flows.observability.waiting import say_stopping
 from flows.run import stages
 from flows.run.context import RunContext, open_run
 from schemas.errors import InputError

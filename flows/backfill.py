@@ -17,8 +17,9 @@ from flows.executors.base import ShardCall
 from flows.executors.choose import opened_executor
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
-from flows.observability.progress import current, say_stopping
+from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
+from flows.observability.waiting import say_stopping
 from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid

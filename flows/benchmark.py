@@ -7,8 +7,9 @@ from pathlib import Path
 from flows.executors.choose import opened_executor
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
-from flows.observability.progress import RunSummary, current, say_stopping
+from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
+from flows.observability.waiting import say_stopping
 from flows.partitions.grid import note_run, write_grid
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys, open_run

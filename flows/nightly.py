@@ -26,9 +26,10 @@ from flows.observability.alerting import (
 )
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached, send
-from flows.observability.progress import RunSummary, current, say_stopping
+from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
+from flows.observability.waiting import say_stopping
 from flows.partitions.grid import note_run, write_grid
 from flows.partitions.table import asked_alone
 from flows.partitions.whole import whole_checkpoints

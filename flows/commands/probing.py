@@ -12,8 +12,9 @@ from rich.text import Text
 
 from flows.commands.options import BenchmarkFile
 from flows.commands.running import words_in
-from flows.observability.progress import say_stopping, shown_progress
+from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
+from flows.observability.waiting import say_stopping
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.benchmark.exam import FAULTS, Exam, PlantedFault
 from schemas.errors import InputError

@@ -13,14 +13,11 @@ if TYPE_CHECKING:
 @contextmanager
 def one_step(reporter: Reporter, stage: str) -> Iterator[None]:
     """A stage of one step, which may take minutes: told when it begins, also where no bar shows that it goes on."""
-    plain = None if reporter.console is None or reporter.console.is_terminal else reporter.console
     reporter.start(stage, 1)
-    if plain is not None:
-        plain.print(f"{stage}: under way")
+    reporter.line(stage, "under way")
     yield
     reporter.finish(stage)
-    if plain is not None:
-        plain.print(f"{stage}: done")
+    reporter.line(stage, "done")
 
 
 class PartReporter(Reporter):

@@ -68,10 +68,9 @@ class Reporter:
             self._done[stage] = self._done.get(stage, 0) + n
             if self._bars is not None and stage in self._ids:
                 self._bars.advance(self._ids[stage], n)
-            elif self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
-                self._last_line_s = time.monotonic()
+            else:
                 of = f" of {self._totals[stage]:,}" if self._totals.get(stage) else ""
-                self.console.print(f"{stage}: {self._done[stage]:,}{of}")
+                self.line(stage, f"{self._done[stage]:,}{of}", is_one_of_many=True)
 
     def find(self, stage: str, n: int) -> None:
         """Count `n` steps of a stage that were done before it began."""
@@ -84,8 +83,8 @@ class Reporter:
             self._took_s[stage] = time.monotonic() - self._began_s.get(stage, time.monotonic())
             if self._bars is not None and stage in self._ids:
                 self._bars.update(self._ids[stage], total=max(n_done, 1), completed=max(n_done, 1))
-            elif self.console is not None and n_done:
-                self.console.print(f"{stage}: {n_done:,} done")
+            elif n_done:
+                self.line(stage, f"{n_done:,} done")
 
     def describe(self, stage: str, said: str) -> None:
         """What a stage is waiting for, beside its bar ("": for nothing any more); without a terminal a line now and then."""
@@ -93,9 +92,18 @@ class Reporter:
         with self._lock:
             if self._bars is not None and stage in self._ids:
                 self._bars.update(self._ids[stage], description=f"{stage} ({said})" if said else stage)
-            elif said and self.console is not None and time.monotonic() - self._last_line_s > SECONDS_BETWEEN_LINES:
-                self._last_line_s = time.monotonic()
-                self.console.print(f"{stage}: {said}", markup=False, highlight=False)
+            elif said:
+                self.line(stage, said, is_one_of_many=True)
+
+    def line(self, stage: str, said: str, *, is_one_of_many: bool = False) -> None:
+        """A line about a stage where no bar shows it; `is_one_of_many`: only now and then."""
+        if self.console is None or (self._bars is not None and stage in self._ids):
+            return
+        if is_one_of_many:
+            if time.monotonic() - self._last_line_s <= SECONDS_BETWEEN_LINES:
+                return
+            self._last_line_s = time.monotonic()
+        self.console.print(f"{stage}: {said}", markup=False, highlight=False)
 
     def count_attempts(self, by_status: Mapping[str, int]) -> None:
         """Count attempts to a judge, by how they ended."""
@@ -175,18 +183,6 @@ _current = Reporter()
 def current() -> Reporter:
     """The reporter of this process: silent but while a command shows its progress."""
     return _current
-
-
-def say_stopping() -> None:
-    """Say, at the signal, what the command that was told to stop still waits for: a reply may take minutes."""
-    from tasks.judge.rate_limit.concurrency import n_in_flight
-
-    n = n_in_flight()  # of this process: what other processes wait for is not known here
-    at_most = f", {n} at most," if n else ""
-    current().say(
-        f"stopping: replies in flight{at_most} are still awaited and stored; nothing more is sent. Press Ctrl-C again to "
-        "drop them: they are billed, and the next run asks them again"
-    )
 
 
 class _JsonConsole(Console):

@@ -1,10 +1,11 @@
-"""What a judge is waited for: said where nothing comes for some seconds while failures are waited out. It counts no replies."""
+"""What is waited for: failures of a judge, where nothing comes for some seconds; at a stop, the replies in flight."""
 
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from flows.observability.progress import current
 from flows.observability.redaction import redacted
 from schemas.statuses.rows import ReplyStatus
 
@@ -81,3 +82,15 @@ class Waiting:
             said = f' ("{words if len(words) <= N_LETTERS else words[: N_LETTERS - 1] + "…"}")' if words else ""
             what = "nothing answers" if status == ReplyStatus.UNREACHABLE else f"the provider answers {status.value}"
             self.say(f"waiting: {what}{said} ×{self._n:,}")
+
+
+def say_stopping() -> None:
+    """Say, at the signal, what the command that was told to stop still waits for: a reply may take minutes."""
+    from tasks.judge.rate_limit.concurrency import n_in_flight
+
+    n = n_in_flight()  # of this process: what other processes wait for is not known here
+    at_most = f", {n} at most," if n else ""
+    current().say(
+        f"stopping: replies in flight{at_most} are still awaited and stored; nothing more is sent. Press Ctrl-C again to "
+        "drop them: they are billed, and the next run asks them again"
+    )
