@@ -33,7 +33,9 @@ def hold(name: str, found: str) -> None:
     if os.environ.get("SALON_REWRITE"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(found, encoding="utf-8", newline="\n")
-    assert found.splitlines() == path.read_text(encoding="utf-8").splitlines(), f"the contract changed: {path.name}"
+    assert found.splitlines() == path.read_text(encoding="utf-8").splitlines(), (
+        f"the contract changed: {path.name}; if that is meant, SALON_REWRITE=1 pytest tests/contract writes it anew"
+    )
 
 
 def words_of(command: Any, *before: str) -> Iterator[tuple[str, ...]]:
