@@ -1,5 +1,6 @@
 """`salon nightly` and `salon backfill`, and what is printed of them. The work is flows/nightly.py and flows/backfill.py."""
 
+import json
 import sys
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -11,7 +12,7 @@ import typer
 
 from flows.commands.options import BenchmarkFile, Checkpoints, MaxUsd, RetryOption, RunDate, RunnerOption
 from flows.commands.printed.alarms import alarms_of, print_alarms
-from flows.commands.printed.partitions import WIDE, print_cost, print_partitions
+from flows.commands.printed.partitions import WIDE, partitions_object, print_cost, print_partitions
 from flows.commands.printed.plan import print_plan
 from flows.commands.running import shown_by_prefect, words_in
 from flows.commands.tables import print_leaderboard, print_summary
@@ -166,6 +167,7 @@ Patience = Annotated[
     float,
     typer.Option(min=0, max=43200, help="Minutes to wait for an endpoint that is down, counted from its first failure."),
 ]
+ListJson = Annotated[bool, typer.Option("--json", help="With --list: print one JSON object instead.")]
 AtOnce = Annotated[int, typer.Option(min=1, max=64, help="Checkpoints judged at the same time.")]
 
 
@@ -182,6 +184,7 @@ def backfill(
     runner: RunnerOption = None,
     retry: RetryOption = None,
     patience_minutes: Patience = 60,
+    as_json: ListJson = False,
 ) -> int:
     """Judge what past checkpoints still lack, and publish everything done in one table. Done partitions cost nothing."""
     from flows.nights.checkpoints import choose
@@ -191,7 +194,9 @@ def backfill(
     day, earliest = (moment.date() if moment else None for moment in (run_date, since))
     run = open_backfill(file, day, max_usd=max_usd)
     if listed:
-        return _print_grid(run)
+        return _list(run, as_json=as_json)
+    if as_json:
+        raise InputError("--json prints what --list shows: add --list, or omit it")
     names = words_in(checkpoints) or None
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("choose checkpoints with one of --checkpoints a,b,c, --since DATE and --all; --list shows them")
@@ -215,16 +220,25 @@ def backfill(
     return 1 if summary.run is not None and summary.run.is_blocked else 0
 
 
-def _print_grid(run: StageContext) -> int:
+def _list(run: StageContext, *, as_json: bool) -> int:
     """Where every partition stands, and what backfills cost."""
     from flows.partitions.left import left_now
     from flows.partitions.table import read_partitions
+    from tasks.publish.folders import LAYOUT
     from tasks.publish.machine_tables import runs
+    from tasks.publish.pointer import read_pointer
+    from tasks.publish.reading import look_again
 
+    name, rows, ran = run.benchmark.name, left_now(run, read_partitions(run)), runs(run.lake)
+    if as_json:
+        look_again(run.lake.root, name)
+        current = read_pointer(run.lake.root / "publish" / LAYOUT / name) or {}
+        print(json.dumps(partitions_object(rows, ran, name, current.get("publication_id"))))
+        return 0
     out = result_console()
     page = out if out.is_terminal else Console(width=WIDE)
-    print_partitions(page, left_now(run, read_partitions(run)))
-    print_cost(page, runs(run.lake), run.benchmark.name)
+    print_partitions(page, rows)
+    print_cost(page, ran, name)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`salon backfill --list`: where each partition stands, as a table. What a partition is: flows/partitions/table.py."""
+"""`salon backfill --list`: where each partition stands, as a table or an object. What one is: flows/partitions/table.py."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +14,11 @@ from tasks.publish.report.partitions import in_sight
 WIDE = 160  # columns of a table that goes to a file or a pipe
 _COLOURS = {"done": "green", "running": "cyan", "failed": "red", "stale": "yellow"}
 N_DETAIL = 48  # characters; the whole sentence stands in the row
+_KEYS = (
+    "partition_id", "model", "checkpoint", "rubric_id", "rubric_version", "judge_model", "dataset_id", "state", "n_requests",
+    "n_left", "online_usd", "batch_usd", "asked_by", "changed_at", "detail",
+)  # fmt: skip
+"""Columns of PARTITIONS that a program is given, by their names there: docs/backfill.md."""
 
 
 def print_partitions(console: Console, table: pl.DataFrame) -> None:
@@ -36,19 +41,37 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
         console.print(f"{n_all - table.height} not shown: of earlier rubrics, judges or samples that later ones replaced")
 
 
+def partitions_object(table: pl.DataFrame, runs: pl.DataFrame, benchmark: str, publication_id: str | None) -> dict[str, Any]:
+    """The same for a program, numbers and sentences in full. `publication_id`: of the benchmark's current publication."""
+    shown = in_sight(table)
+    rows = [{name: row[name] for name in _KEYS} for row in sorted(shown.iter_rows(named=True), key=_in_order)]
+    return {
+        "benchmark": benchmark,
+        "publication_id": publication_id,
+        "partitions": [row | {"changed_at": row["changed_at"].isoformat()} for row in rows],
+        "n_replaced": table.height - shown.height,
+        "backfills": _cost(runs, benchmark),
+    }
+
+
 def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:
     return row["model"], natural_key(row["checkpoint"]), row["checkpoint"], row["rubric_id"], row["judge_model"]
 
 
 def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
     """What the benchmark's backfills cost together, by their rows in `runs`."""
-    mine = runs.filter(benchmark=benchmark, asked_by="backfill")
-    if not mine.is_empty():
-        costs = mine["cost_usd"].drop_nulls().to_list()
-        least = "at least " if mine["is_at_least"].any() else ""
-        usd, n_sent = format_usd(sum(costs) if costs else None), mine["n_asked"].sum()
-        said = f"{least}{usd} in {mine.height} backfill{'s' * (mine.height > 1)}, {n_sent:,} requests sent"
+    cost = _cost(runs, benchmark)
+    if n := cost["n"]:
+        least = "at least " if cost["is_at_least"] else ""
+        said = f"{least}{format_usd(cost['cost_usd'])} in {n} backfill{'s' * (n > 1)}, {cost['n_asked']:,} requests sent"
         console.print(f"{said} (table `runs`; a killed one has its row from the next start on)")
+
+
+def _cost(runs: pl.DataFrame, benchmark: str) -> dict[str, Any]:
+    mine = runs.filter(benchmark=benchmark, asked_by="backfill")
+    costs = mine["cost_usd"].drop_nulls()
+    usd = None if costs.is_empty() else costs.sum()
+    return {"n": mine.height, "n_asked": mine["n_asked"].sum(), "cost_usd": usd, "is_at_least": mine["is_at_least"].any()}
 
 
 def _cut(said: str) -> str:

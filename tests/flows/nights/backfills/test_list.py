@@ -1,5 +1,6 @@
-"""`--list` after a kill: what is left now, in natural order. And a checkpoint whose pictures are gone: what takes it out."""
+"""`--list` after a kill, and for a program: what is left now, in natural order. And a checkpoint whose pictures are gone: what takes it out."""
 
+import json
 import os
 import subprocess
 import sys
@@ -52,3 +53,32 @@ def test_pictures_that_are_gone_make_no_table_and_a_run_takes_them_out(
     assert set(cells_of(lake)["checkpoint"]) == {"step-1", "step-2"}
     assert salon("run", file).code == 0
     assert set(cells_of(lake)["checkpoint"]) == {"step-1"}
+
+
+def test_a_program_is_given_what_the_table_says_in_full(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    for name in ("step-2", "step-10"):
+        make_folder(tmp_path, name)
+    file = write_file(tmp_path, scoring.url)
+    none = json.loads(salon("backfill", file, "--list", "--json").out)
+    n_none = {"n": 0, "n_asked": 0, "cost_usd": None, "is_at_least": False}
+    nothing = {"benchmark": "folders", "publication_id": None, "partitions": [], "n_replaced": 0}
+    assert none == nothing | {"backfills": n_none}
+    assert salon("backfill", file, "--checkpoints", "step-2").code == 0
+    refused = Play(401, b'{"error": {"message": "no such key"}}')
+    answer, scoring.then = scoring.then, refused
+    assert salon("backfill", file, "--all").code == 3
+    scoring.then = answer
+    said = json.loads(salon("backfill", file, "--list", "--json").out)
+    assert said["publication_id"] == cells_of(tmp_path / "lake")["publication_id"][0]
+    assert (said["backfills"]["n"], said["backfills"]["n_asked"]) == (2, scoring.n)
+    done, failed = said["partitions"]
+    assert set(done) == {
+        "partition_id", "model", "checkpoint", "rubric_id", "rubric_version", "judge_model", "dataset_id", "state", "n_requests",
+        "n_left", "online_usd", "batch_usd", "asked_by", "changed_at", "detail",
+    }  # fmt: skip
+    assert [(one["checkpoint"], one["state"], one["n_left"]) for one in (done, failed)] == [
+        ("step-2", "done", 0), ("step-10", "failed", N_PROMPTS),
+    ]  # fmt: skip
+    assert (done["detail"], "no such key" in failed["detail"], failed["online_usd"] > 0) == (None, True, True)
+    alone = salon("backfill", file, "--all", "--json")
+    assert (alone.code, alone.err) == (2, "salon: --json prints what --list shows: add --list, or omit it\n")
