@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -202,7 +203,7 @@ def backfill(
         raise InputError("choose checkpoints with one of --checkpoints a,b,c, --since DATE and --all; --list shows them")
     if dry_run:
         _forget_nothing(retry)
-        return _preview_backfill(file, run, names, earliest)
+        return _preview_backfill(run, names, earliest)
     choose(run, names, earliest)  # what is wrong is said at once
     check_keys(run)
     check_runner(run, runner)
@@ -242,17 +243,16 @@ def _list(run: StageContext, *, as_json: bool) -> int:
     return 0
 
 
-def _preview_backfill(file: Path, run: StageContext, names: list[str] | None, earliest: date | None) -> int:
-    """What it would ask and cost, noted as planned."""
+def _preview_backfill(run: StageContext, names: list[str] | None, earliest: date | None) -> int:
+    """What it would ask and cost."""
     from flows.executors.lake_use import lake_in_use
-    from flows.partitions.grid import write_grid
     from flows.partitions.plan import plan_backfill, print_preview
-    from flows.partitions.table import BACKFILL, note_planned
+    from tasks.lake.reading_through import read_through
 
-    with shown_progress() as reporter, lake_in_use(run):
-        planned = plan_backfill(run, names, earliest, reporter)
-        note_planned(run, planned.partitions, BACKFILL)
+    with shown_progress() as reporter, lake_in_use(run), read_through(run.lake) as lake:
+        planned = plan_backfill(replace(run, lake=lake), names, earliest, reporter)
     out = result_console()
     print_preview(out, run.benchmark.name, planned)
-    out.print(f"nothing was sent; the grid of partitions: {write_grid(run, file)}", markup=False)
+    out.print("nothing was sent")
     return 0
+

@@ -142,9 +142,8 @@ def plan_backfill(
     """
     asked, unreadable = choose(run, names, since)
     planned: list[PlannedCheckpoint] = []
-    if is_retrying:
-        with opened(run.ledger_url) as ledger:
-            restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten
+    with opened(run.ledger_url) as ledger:  # before: what the lake has is not to ask, nor given back where it is forgotten
+        restore(run.lake, ledger)
     reporter.start("look at checkpoints", len(asked))
     asked_before = RequestsMet()
     for one in reversed(asked):

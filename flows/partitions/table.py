@@ -126,13 +126,6 @@ def write_partitions(
     push(run.lake.root, *written)
 
 
-def note_planned(run: StageContext, found: pl.DataFrame, asked_by: str) -> None:
-    """Write those of these rows that are only planned, over none that somebody has begun: what a preview may say."""
-    begun = read_partitions(run).filter(pl.col("state").is_in([PartitionState.RUNNING.value, PartitionState.FAILED.value]))
-    fresh = found.filter(pl.col("n_left") > 0).join(begun, on="partition_id", how="anti")
-    write_partitions(run, fresh, asked_by, state=PartitionState.PLANNED)
-
-
 def read_partitions(run: StageContext) -> pl.DataFrame:
     """Every partition of the benchmark that was ever written, as it stands now: PARTITIONS rows.
 

@@ -31,7 +31,6 @@ recorded = true
 MOUNTED = "mount --bind lake lake && mount -o remount,bind,ro lake && exec "
 COMMANDS = {
     "pin": ["pin", "{publication}", "--because", "cited"],
-    "partitions": ["backfill", "b.toml", "--all", "--dry-run"],
     "run": ["run", "b.toml", "--run-date", "2026-01-09"],
     "import": ["import", "b.toml", "--replies", "replies.jsonl", "--run-date", "2026-01-09"],
     "sources": ["plan", "b.toml", "--reread"],
@@ -40,6 +39,7 @@ COMMANDS = {
 """What writes, by what it writes first."""
 LOOKING = {
     "a plan": ["plan", "b.toml"],
+    "a dry backfill": ["backfill", "b.toml", "--all", "--dry-run"],
     "labels": ["agreement", "b.toml", "--label-next", "sheet.csv", "--between", "m/c", "--between", "m/d"],
     "a table": ["table"],
     "verifying": ["verify"],

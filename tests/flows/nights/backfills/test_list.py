@@ -1,4 +1,4 @@
-"""`--list` after a kill, and for a program: what is left now, in natural order. And a checkpoint whose pictures are gone: what takes it out."""
+"""`--list` after a kill, and for a program; and a checkpoint whose pictures are gone: what takes it out."""
 
 import json
 import os
