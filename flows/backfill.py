@@ -125,10 +125,11 @@ def run_backfill(
     began_at = datetime.now(UTC)
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
     run.reporter.start("backfill", len(planned.open))
-    run.reporter.start("judge", sum(one.n_to_ask for one in planned.open))
+    n_own = {one.name: one.n_own for one in planned.open}
+    run.reporter.start("judge", sum(n_own.values()))
     for done in run.executor.run(calls()):
         found.append(done)
-        _tell_of_one(run, done)
+        _tell_of_one(run, done, n_own[done.name])
         on_change()
     run.reporter.finish("judge")
     run.reporter.finish("backfill")
@@ -160,9 +161,9 @@ def _asked_of(
     return asked, {one.name for one in planned.open}
 
 
-def _tell_of_one(run: RunContext, done: Backfilled) -> None:
+def _tell_of_one(run: RunContext, done: Backfilled, n_own: int) -> None:
     if run.executor.is_remote:  # else its replies were counted as they came
-        run.reporter.advance("judge", done.n_got)
+        run.reporter.advance("judge", min(done.n_got, n_own))
     if done.is_done:
         run.reporter.advance("backfill")
     if done.failure is not None:

@@ -10,8 +10,9 @@ from flows.observability.terminal import format_usd
 from flows.partitions.asking import Backfilled
 from flows.partitions.plan import BackfillPlan
 from flows.partitions.table import OF_CHECKPOINT, read_partitions
+from flows.run.bought import RequestsMet
+from flows.run.context import RunContext
 from schemas.errors import BudgetReachedError, InputError, ProviderError
-from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 
 N_LISTED, N_NAMED = 20, 10
@@ -21,8 +22,8 @@ N_LISTED, N_NAMED = 20, 10
 class BackfillSummary:
     """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole.
 
-    `asked`: of all checkpoints together, and of the pairs of those published. `left`: requests without a final reply, by
-    checkpoint that is not done. `to_mend`: checkpoints that were not asked, as asking does not help them.
+    `asked`: of all checkpoints together, and of the pairs of those published. `left`: of left_of(). `to_mend`: checkpoints that
+    were not asked, as asking does not help them.
     """
 
     backfilled: tuple[Backfilled, ...]
@@ -44,12 +45,19 @@ class BackfillSummary:
         return self.asked.is_spent
 
 
-def left_of(run: StageContext, planned: BackfillPlan) -> dict[str, int]:
-    """Requests without a final reply, by checkpoint of the plan that is not done, as its rows stand now."""
-    mine = read_partitions(run).join(planned.partitions, on="partition_id", how="semi")
+def left_of(run: RunContext, planned: BackfillPlan) -> dict[str, int]:
+    """Requests without a final reply, by checkpoint of the plan that is not done, as its rows stand now.
+
+    What several share is counted under the first.
+    """
+    mine = read_partitions(run.stage).join(planned.partitions, on="partition_id", how="semi")
     sums = mine.group_by(OF_CHECKPOINT).agg(pl.col("n_left").sum())
     left = {f"{model}/{checkpoint}": n for model, checkpoint, n in sums.iter_rows() if n}
-    return {one.name: left[one.name] for one in planned.checkpoints if one.name in left}
+    not_done = [one for one in planned.checkpoints if one.name in left]
+    if not planned.has_shared:
+        return {one.name: left[one.name] for one in not_done}
+    met = RequestsMet()
+    return {one.name: met.n_left_first(run.having(plan_id=one.plan.plan_id), one.plan.parts) for one in not_done}
 
 
 def check_failures(summary: BackfillSummary) -> None:

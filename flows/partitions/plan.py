@@ -102,6 +102,11 @@ class BackfillPlan:
         return [one for one in self.checkpoints if one.n_to_ask and not one.mixed]
 
     @property
+    def has_shared(self) -> bool:
+        """Whether a request is asked about several of them."""
+        return any(one.shared for one in self.open)
+
+    @property
     def failed(self) -> dict[str, str]:
         """Those that are not asked, and why."""
         return {**self.unreadable, **{one.name: one.mixed for one in self.checkpoints if one.mixed}}

@@ -19,6 +19,7 @@ from schemas.statuses.rows import ReplyStatus
 from schemas.tables.stored import REQUESTS
 from tasks.judge.budget.prices import price_of
 from tasks.judge.outcome import Outcome
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.spent import bought_since, sent_since
 
@@ -45,11 +46,23 @@ class RequestsMet:
         with opened(run.ledger_url) as ledger:
             for part in asked_parts(run, parts):
                 keys = run.request_keys(part).unique()
-                again = keys.filter(~self.meet(keys))
-                if len(again):
-                    known = ledger.known(again)
-                    found[part.rubric_id, part.judge_model] += len(again) - len(known) + len(ledger.reasks_due(known))
+                if len(again := keys.filter(~self.meet(keys))):
+                    found[part.rubric_id, part.judge_model] += _n_left(ledger, again)
         return dict(found)
+
+    def n_left_first(self, run: RunContext, parts: Sequence[PlannedPart]) -> int:
+        """How many of these requests are left to ask and were not met before; all of them are met now."""
+        n_left = 0
+        with opened(run.ledger_url) as ledger:
+            for part in asked_parts(run, parts):
+                keys = run.request_keys(part).unique()
+                n_left += _n_left(ledger, keys.filter(self.meet(keys)))
+        return n_left
+
+
+def _n_left(ledger: Ledger, keys: pl.Series) -> int:
+    known = ledger.known(keys)
+    return len(keys) - len(known) + len(ledger.reasks_due(known))
 
 
 @dataclass(frozen=True, slots=True)

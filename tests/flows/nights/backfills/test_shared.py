@@ -1,9 +1,17 @@
-"""The preview counts and prices a question that two checkpoints share once, as it is asked."""
+"""A question that two checkpoints share is asked once: so do the preview, the progress and what is said to be left count it."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from flows.backfill import run_backfill
+from flows.executors.choose import opened_executor
+from flows.observability.progress import shown_progress
+from flows.partitions.plan import open_backfill, plan_backfill
+from flows.run.context import RunContext
+from schemas.benchmark.file import Runner
 from tests.flows.flow_support import Said
 from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
 from tests.support.servers.provider import Provider
@@ -27,3 +35,17 @@ def test_a_shared_question_is_counted_and_priced_once(tmp_path: Path, salon: Cal
     assert scoring.n == n_all
     told = salon("backfill", file, "--all", "--dry-run").out
     assert ("to ask      0 requests" in told, "\nshared " in told) == (True, False)
+
+
+@pytest.mark.parametrize("runner", ["local", "processes"])
+def test_the_progress_counts_a_shared_question_once(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider, runner: Runner
+) -> None:
+    for name in ("step-1", "step-2", "step-3"):
+        make_folder(tmp_path, name, N_PROMPTS)
+    run = open_backfill(write_file(tmp_path, scoring.url), max_usd=0.02)
+    with shown_progress() as reporter, opened_executor(run, runner, 1) as executor:
+        ended = run_backfill(RunContext.of(run, executor, reporter), plan_backfill(run, None, None, reporter))
+    n_done, n_left, _ = reporter.stages()["judge"]
+    assert (0 < n_done < N_PROMPTS, n_done, n_done + n_left) == (True, scoring.n, N_PROMPTS)
+    assert (len(ended.left), sum(ended.left.values())) == (3, N_PROMPTS - scoring.n)
