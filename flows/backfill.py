@@ -20,7 +20,7 @@ from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
-from flows.partitions.asking import AskedCheckpoint, Backfilled, ask_checkpoint, recorded_without_table
+from flows.partitions.asking import AskedCheckpoint, Backfilled, answered_since, ask_checkpoint, recorded_without_table
 from flows.partitions.ends import BackfillSummary, check_failures, left_of
 from flows.partitions.grid import kept_anew, write_grid
 from flows.partitions.outage_backoff import PATIENCE_MINUTES
@@ -131,6 +131,9 @@ def run_backfill(
         found.append(done)
         _tell_of_one(run, done, n_own[done.name])
         on_change()
+    late = {one.name: one for one in answered_since(run, planned, found)}
+    found = [*(one for one in found if one.name not in late), *late.values()]
+    run.reporter.advance("backfill", len(late))
     run.reporter.finish("judge")
     run.reporter.finish("backfill")
     asked, counted = _asked_of(run, planned, began_at, found)

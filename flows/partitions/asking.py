@@ -1,9 +1,9 @@
 """One checkpoint of a backfill: asked what it lacks, and what became of it. Which are asked, and the table: backfill.py."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 
@@ -108,6 +108,24 @@ def _ask_checkpoint(run: RunContext, shard: PlannedCheckpoint, patience_s: float
     failure = failure or next(iter(left["mixed"].drop_nulls()), None)
     write_partitions(run, left, BACKFILL, state=PartitionState.FAILED, detail=failure)
     return Backfilled(shard.name, outcome, failure, may_pass, n_got, is_tried_again)
+
+
+def answered_since(run: RunContext, planned: BackfillPlan, found: Sequence[Backfilled]) -> Iterator[Backfilled]:
+    """Of checkpoints that ended with something left, or were not begun, those whose last replies came with another's since.
+
+    What checkpoints share is asked by one of them; where its turn came late, the others have ended by then.
+    """
+    ended = {one.name: one for one in found}
+    for one in planned.open if planned.has_shared else ():
+        was = ended.get(one.name, Backfilled(one.name, Outcome(n_requests=one.n_requests, n_cached=one.n_requests)))
+        if was.is_done and one.name in ended:
+            continue
+        mine = run.having(dataset_id=one.dataset.dataset_id, plan_id=one.plan.plan_id)
+        left = partitions_now(mine, one.plan, one.rubrics)
+        if not left["n_left"].sum() and left["mixed"].is_null().all():
+            write_partitions(mine, left, BACKFILL)
+            run.reporter.say(f"{one.name} is done after all: its last replies came with those of a checkpoint that shares them")
+            yield replace(was, failure=None)
 
 
 def _with_attempts_anew(run: RunContext) -> RunContext:

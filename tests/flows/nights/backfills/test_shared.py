@@ -12,9 +12,9 @@ from flows.observability.progress import shown_progress
 from flows.partitions.plan import open_backfill, plan_backfill
 from flows.run.context import RunContext
 from schemas.benchmark.file import Runner
-from tests.flows.flow_support import Said
+from tests.flows.flow_support import Said, cells_of
 from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
-from tests.support.servers.provider import Provider
+from tests.support.servers.provider import Play, Provider
 
 N_SHARED = 5
 
@@ -49,3 +49,38 @@ def test_the_progress_counts_a_shared_question_once(
     n_done, n_left, _ = reporter.stages()["judge"]
     assert (0 < n_done < N_PROMPTS, n_done, n_done + n_left) == (True, scoring.n, N_PROMPTS)
     assert (len(ended.left), sum(ended.left.values())) == (3, N_PROMPTS - scoring.n)
+
+
+@pytest.mark.parametrize("at_once", ["1", "2"])
+def test_a_checkpoint_whose_last_questions_another_got_answered_is_done(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider, at_once: str
+) -> None:
+    """One request fails once. Its checkpoint has ended by then, and the other asks it; nobody asks the first anything more."""
+    for name in ("step-1", "step-2"):
+        make_folder(tmp_path, name, N_PROMPTS)
+    file = write_file(tmp_path, scoring.url)
+    file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 4\nattempts_per_request = 1"))
+    scoring.script.extend([*[scoring.then] * (N_PROMPTS - 1), Play(503, b"upstream connect error")])
+    said = salon("backfill", file, "--all", "--at-once", at_once, "--patience-minutes", "0")
+    assert (said.code, scoring.n) == (0, N_PROMPTS + 1), said.err
+    if "is not done" in said.err:  # two at once may find that it failed before either has ended
+        assert "m/step-2 is done after all: its last replies came with those of a checkpoint" in " ".join(said.err.split())
+    else:
+        assert at_once == "2"
+    assert "backfill: 2 done" in said.err.splitlines()
+    assert "2 done" in salon("backfill", file, "--list").out
+    assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-1", "step-2"}
+
+
+def test_a_checkpoint_that_was_not_begun_is_done_where_another_had_all_its_replies(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider
+) -> None:
+    """The first has what the third shares with it; the second, with questions of its own, is refused."""
+    make_folder(tmp_path, "step-3", N_PROMPTS)
+    make_folder(tmp_path, "step-2")
+    make_folder(tmp_path, "step-1", N_PROMPTS)
+    scoring.script.extend([scoring.then] * N_PROMPTS)
+    scoring.then = Play(401, b'{"error": {"message": "no such key"}}')
+    said = salon("backfill", write_file(tmp_path, scoring.url), "--all", "--at-once", "1")
+    assert (said.code, "1 of 3 checkpoints are not done; all complete" in " ".join(said.err.split())) == (3, True)
+    assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-1", "step-3"}
