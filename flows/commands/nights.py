@@ -255,4 +255,3 @@ def _preview_backfill(run: StageContext, names: list[str] | None, earliest: date
     print_preview(out, run.benchmark.name, planned)
     out.print("nothing was sent")
     return 0
-

@@ -14,7 +14,7 @@ from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
-from flows.run.bought import saying_who_is_complete
+from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts
 from flows.run.other_models import refuse_other_models
@@ -126,7 +126,7 @@ def _asked_or_taken_in(
     if replies is not None:
         return stages.import_recorded(run, replies), Outcome(n_requests=planned.n_requests)
     if asked_before is None:
-        with saying_who_is_complete(run, planned):
+        with saying_what_is_complete(run, planned):
             asked = judge_all(run, planned.parts, is_retrying=is_retrying)
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
@@ -134,7 +134,8 @@ def _asked_or_taken_in(
     of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
     # checkpoints that were done before stand in the table too
     n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked_before.n_requests)
-    return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
+    with saying_what_is_complete(run, planned):
+        return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:

@@ -62,3 +62,23 @@ def test_an_outage_under_pairs_has_its_row(
     n_answered = 5 if is_done_before else N_ALONE + 5
     assert (row["outcome"], row["asked_by"], row["n_asked"]) == ("stopped", "backfill", scoring.n - n_before)
     assert row["cost_usd"] == pytest.approx(n_answered * USD)
+
+
+@pytest.mark.parametrize("command", [("run",), ("backfill", "--all")], ids=["a run", "a backfill"])
+def test_an_outage_under_pairs_says_what_is_stored_and_what_the_same_command_does(
+    tmp_path: Path, file: Path, salon: Callable[..., Said], scoring: Provider, command: tuple[str, ...]
+) -> None:
+    whole = file.read_text()
+    file.write_text(whole.replace('[[rubrics]]\nid = "preference"', ""))
+    assert (salon(command[0], file, *command[1:]).code, scoring.n) == (0, N_ALONE)
+    file.write_text(whole)
+    answers, scoring.answers, scoring.then = scoring.answers, None, Play(503, b"upstream connect error")
+    ended = salon(command[0], file, *command[1:])
+    assert ended.code == 3
+    assert (
+        f"Only pairs lack replies: every reply about single samples is stored ({N_ALONE}), and 0 of {N_PAIRS} about pairs. "
+        "Nothing is published now; the same command asks these pairs alone. To publish the single scores without them, take "
+        "preference out of the benchmark file." in " ".join(ended.err.split())
+    )
+    n_before, scoring.answers = scoring.n, answers
+    assert (salon(command[0], file, *command[1:]).code, scoring.n) == (0, n_before + N_PAIRS)
