@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from rubrics.replies.doubts.came_badly import CORRUPT, OF_ITS_CONTENT
 from rubrics.replies.doubts.words import Sentences, holds_each
 
 _PICTURE = (
@@ -20,9 +21,9 @@ _PICTURE = (
 _WORDS = r"(?:prompt|text|textual|words?|wording|caption|rubric|description)s?"
 _NEVER_CAME = (
     r"(?:(?:was |were |has |have |had )?never (?:reached|arrived|came|was|were|been|shown|sent|loaded)|did(?: not|n't) (?:make|reach|arrive|come|upload|load|get|open|decode)"
-    r"|was(?: not|n't) (?:sent|supplied|shown|among|given|provided|enabled|attached|included|passed|available|delivered)|unavailable|absent|missing|corrupt\w*|expired"
+    rf"|was(?: not|n't) (?:sent|supplied|shown|among|given|provided|enabled|attached|included|passed|available|delivered)|unavailable|absent|missing|{CORRUPT}|expired"
     r"|empty|blank|truncated|could(?: not|n't) be (?:retrieved|opened|loaded|displayed|read|decoded|accessed)|cannot be (?:displayed|opened|decoded|viewed)|not enabled"
-    r"|does(?: not|n't) decode|gone missing|failed|error)"
+    rf"|does(?: not|n't) decode|gone missing|failed{OF_ITS_CONTENT}|error)"
 )
 _GIVE = r"(?:provid|send|sent|suppl|includ|giv|upload|re-?upload|attach|re-?attach|re-?send|add|shar)\w{0,4}"
 _SEEN = r"(?:see|view|open|process|load|access|look at)"
@@ -64,6 +65,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
           "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
         r"\bimage[_ ]?\w{0,12}_error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
+        r"|\b(?:file|attachment|upload|download|image data) (?:is|was|looks|appears|seems)(?: to be)? (?:\w+ )?corrupt(?:ed)?\b(?! (?:by|with))"
         r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
         r"|\b(?:image|picture|photo|pixels) (?:was|were|got|seems to have been|must have been) (?:\w+ )?(?:damaged|lost|dropped|stripped|removed|truncated|corrupted)(?: \w+)? (?:in transit|in transfer|on the way|before it|during)|\btransfer dropped the\b",
     ),
@@ -125,7 +127,7 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         " failing gone dont|image images picture pictures photo photos photograph photographs artwork artworks visual visuals attachment attachments upload uploads pixel pixels"
         " illustration illustrations file files output evaluate look see check describe judge score assess rate decode content data you",
         (),
-        rf"\b{_PICTURE}\b[^.;!?\n]{{0,60}}\b{_NEVER_CAME}|\b(?:no|without|absent|lack of|nothing|error|failed?|fail(?:ing|ure))\b[^.;!?\n]{{0,30}}\b{_PICTURE}\b"
+        rf"\b{_PICTURE}\b[^.;!?\n]{{0,60}}\b{_NEVER_CAME}|\b(?:no|without|absent|lack of|nothing|error|failed?{OF_ITS_CONTENT}|fail(?:ing|ure))\b[^.;!?\n]{{0,30}}\b{_PICTURE}\b"
         rf"|\bnothing (?:visual|(?:was \w+ )?(?:for me )?to (?:evaluate|look|see|check|describe|judge|score|assess|rate))|\bwhat {_PICTURE}\?|\bdoes(?: not|n't) decode\b"
         r"|\bwith no (?:content|data)\b|\byou (?:did(?: not|n't)|never) (?:send|sent|attach|attached|provide|include|upload)",
     ),
@@ -147,7 +149,7 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
           *(f"{this} {what}" for this in ("this", "the") for what in ("call", "session", "conversation", "message", "request", "chat"))),),
         r"\b(?:40[0134]|base64|payload|decod(?:e|es|ed|ing)|pixel data|no pixels|zero bytes|error page|server|browse|url|modality|text-only|text only|language model"
         r"|vision capabilit\w{1,5}|<image>|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
-        r"|corrupt(?:ed)?|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
+        rf"|{CORRUPT}|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
     ),
 ))  # fmt: skip
 

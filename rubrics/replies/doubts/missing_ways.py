@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
+from rubrics.replies.doubts.came_badly import BROKEN, FAILED, MESSAGE
+
 _PICTURE = (
     r"(?:(?:external |attached )?(?:images?|pictures?|photos?|photographs?|pics?|visuals?)(?:[ -](?:attachments?|files?|inputs?|contents?|data|urls?|links?))?"
     r"|attachments?|(?:attached|uploaded) files?|visual (?:inputs?|contents?|information))"
@@ -27,13 +29,12 @@ SHOWN = rf"(?:{'|'.join(_SHOWN)})"
 _JUDGE = (
     r"(?:evaluate|judge|assess|score|rate|review|analy[sz]e|examine|inspect|look at|compare|grade|work with|base|go on|critique)"
 )
-_MESSAGE = r"(?:message|request|conversation|chat|prompt|query|question|input|submission|upload|thread|context|post|session|dialog(?:ue)?|turn)"
 _STOP = r"\s?(?:[.,;:!?)\]}'…—–、-]|\Z)"
 _SO = (
     rf"(?:{_STOP}|\s(?:so|and|but|hence|thus|therefore|which|because|due|since|at all|yet|here|properly|correctly|successfully|or|i"
     rf"|to (?:me|us|the (?:judge|evaluator|model)|{_JUDGE})|by (?:you|the user)|from (?:here|you|the user)|along|this time|with (?:which|it)"
     rf"|with (?:me|us)|for (?:me|us|evaluation|evaluating|assessment|review|reviewing|analysis|scoring|rating|judging|judgement|judgment|grading"
-    rf"|comparison|this|the (?:evaluation|assessment|judg))|(?:in|with|within|to|alongside) (?:the|your|this|our|my) {_MESSAGE}"
+    rf"|comparison|this|the (?:evaluation|assessment|judg))|(?:in|with|within|to|alongside) (?:the|your|this|our|my) {MESSAGE}"
     r"|on (?:my|this) (?:end|side)|this|it|score|reasoning|the score|no|not|any|cannot|can't|we|my|therefor|making|unable))"
 )
 _BE = r"(?:is|are|was|were|has been|have been|has|have|seems? to (?:be|have been)|appears? to (?:be|have been)|got)"
@@ -59,7 +60,7 @@ _ANOTHER = r"(?!(?:\S+ ){0,3}?(?:different|another|other|others|new|next|more|fu
 _MEANT = r"(?: (?:(?:that |which )?you \w+(?: to)?|that \w+|to be \w+|in question|itself|file|link))?"
 _HOLDER = r"(?:inputs?|messages?|requests?|prompts?|query|submission|conversation|chat|posts?|upload|you|it)"
 _HOLD = r"include|contain|have|come with|provide|carry|hold|show|give|attach|send"
-_ABSENT = r"(?:missing|absent|unavailable|inaccessible|not there|not here|broken|unreadable by me|nowhere to be found)"
+_ABSENT = rf"(?:missing|absent|unavailable|inaccessible|not there|not here|{BROKEN}|unreadable by me|nowhere to be found)"
 _MADE_UP = r"(?:hypothetical|placeholder|fictitious|dummy|simulated)"
 
 
@@ -103,7 +104,7 @@ def _ways(thing: str, plain: str) -> _Ways:
     return (
         ((_NO, (*_GIVEN, *_SHOWN, " to ", "for me", "came through")),
          rf"no (?<=\bno ){_WHICH}{thing}(?: {_BE})? {_ADVERB}(?:{GIVEN}|{SHOWN}|to {_JUDGE}|for me to|came through){_SO}"),
-        ((_NO, _MESSAGES), rf"no (?<=\bno ){_WHICH}{thing} (?:with|in|alongside|for) (?:the|your|this) {_MESSAGE}"),
+        ((_NO, _MESSAGES), rf"no (?<=\bno ){_WHICH}{thing} (?:with|in|alongside|for) (?:the|your|this) {MESSAGE}"),
         ((("there",), (" no ", " not a")), rf"{is_there_no} {_WHICH}{plain}{_SO}"),
         ((("there isn't", "there wasn't", "there aren't", "there does"),),
          rf"there (?:isn't|wasn't|aren't|(?:does not|doesn't) (?:seem|appear) to be) (?:an?|any) {_WHICH}{plain}{_SO}"),
@@ -116,7 +117,7 @@ def _ways(thing: str, plain: str) -> _Ways:
         ((("without",),),
          rf"without {_WHICH}{thing}(?: (?:to {_JUDGE}|being {GIVEN}|{GIVEN}|i |it(?: is|'s) (?:not possible|impossible))" r"|, (?:i|it|there|no|we|this|the|a |any))"),
         ((_DENIED, _SHOWN),
-         rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {_MESSAGE})"),
+         rf"{thing}{_MEANT} {_BE_NOT} {_ADVERB}{SHOWN}(?:{_STOP}| (?:in|on|within) (?:the|this|your|our) {MESSAGE})"),
         ((("missing",),),
          rf"{thing} missing{_STOP}|missing {thing}{_STOP}|\b(?:a|the|your) missing (?:image|picture|photo)(?:{_STOP}| so\b| and\b| i\b)"),
         (((" i ", " we "), _DENIED),
@@ -152,9 +153,9 @@ def _ways(thing: str, plain: str) -> _Ways:
         ((("missing", "unavail", "inaccess", "not found", "not avail", "not access", "unreadable"),),
          rf"(?:\A|[.:;\[(>-]) ?{_WHICH}{thing} (?:is |was )?(?:currently )?(?:missing|unavailable|inaccessible|unreadable|not (?:found|available|accessible))(?:{_STOP}|\s?[\[(]?(?:http |error |code )?[45][0-9]{{2}}\b)"),
         ((("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
-         rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {_MESSAGE}| so\b| or\b)"),
+         rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {MESSAGE}| so\b| or\b)"),
         ((("failed",),),
-         rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive)|upload of {_WHICH}{thing} failed"),
+         rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive){FAILED}|upload of {_WHICH}{thing} failed"),
         ((("you ",), ("not ", "n't ", "forgot", "neglected", "failed")), r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
          rf"|(?:seem to|may) have forgotten)(?: to)? {_ADVERB}{_GIVE} (?:me |us |with )?{_WHICH}{thing}"),
         ((_ASKING, _GIVING),
