@@ -35,7 +35,8 @@ _SPAN = re.compile(
     re.IGNORECASE,
 )
 _SCALE_NAMES = {"十分制": 10, "五分制": 5, "百分制": 100, "满分十分": 10, "满分五分": 5, "满分一百": 100}
-_SCHOOL = re.compile(r"\bschulnote|\bnote [1-6] im schulsystem|\bsehr gut\)|\bприведено к школьной", re.IGNORECASE)
+_SCHOOL = re.compile(r"\bschulnote|\bnote [1-6] im schulsystem|\bприведено к школьной", re.IGNORECASE)
+_BEST_IS_ONE = re.compile(r"(?<![0-9.,/])1 ?[(=] ?sehr gut\b", re.IGNORECASE)  # a school's: 5 (sehr gut) is none
 _INSTEAD = (
     r"(?:应(?:该|当)?(?:是|为|改为|改成|给)?|改(?:为|成)|只能给|最终给|更正为|修正为|降(?:为|到|至)|升(?:为|到|至)) ?([0-9]{1,2}) ?分|(?:müsste|sollte|muss|wäre|wären)\b[^.;\n0-9]{0,40}?\b([0-9]{1,2})\b(?= (?:herabgesetzt|heraufgesetzt|korrigiert|geändert|punkte?\b|sein\b))"
     r"|(?:debería ser|corrijo a|bajarl[oa] a|subirl[oa] a|deveria ser|corrigé à|devrait être(?: de)?|dovrebbe essere|должн\w быть) (?:un |de )?([0-9]{1,2})(?![0-9])"
@@ -96,6 +97,6 @@ def is_another_scale(sentences: Sentences, dimensions: tuple[Dimension, ...]) ->
         spans = [{float(found[1]), float(found[2])} for found in _SPAN.finditer(text)]
         if not tops <= maxima or any(not any(span == {d.minimum, d.maximum} for d in dimensions) for span in spans):
             return True
-        if _SCHOOL.search(text):
+        if _SCHOOL.search(text) or (1 not in maxima and _BEST_IS_ONE.search(text)):
             return True
     return False

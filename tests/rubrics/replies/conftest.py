@@ -12,6 +12,7 @@ TEN = 'scale = { min = 1, max = 10 }\n[[dimensions]]\nkey = "overall_score"\nlab
 # name -> (reply form, what it needs, the rest of the declaration)
 KINDS = {
     "rate10": ("label", ["prompt", "image"], TEN),
+    "bewertung": ("label", ["prompt", "image"], TEN.replace("10", "5").replace("Rating", "Bewertung")),
     "json10": ("json", ["prompt", "image"], TEN.replace("Rating", "score")),
     "yesno": ("answer", ["prompt", "image"], f'{YES_NO}\n[[dimensions]]\nkey = "overall_score"\nlabels = ["Answer"]'),
     "verdict": (

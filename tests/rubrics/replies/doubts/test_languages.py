@@ -176,6 +176,17 @@ NOT_PUT_RIGHT = [
     "En fait, 3 chiens sont là.",
     "Correction : 4",
 ]
+# In words, the best of a school's marks is the least number.
+OF_A_SCHOOL = ["1 (sehr gut)", "1 (Sehr gut)", "4 (1 = sehr gut)", "4\nBegründung: von 1 (sehr gut) bis 6", "4 (Schulnote)"]
+NOT_OF_A_SCHOOL = [
+    ("5 (sehr gut)", 5),
+    ("4 (sehr gut)", 4),
+    ("4 (gut)", 4),
+    ("1 (sehr schlecht)", 1),
+    ("5/5 (sehr gut)", 5),
+    ("**5** (sehr gut)", 5),
+    ("4\nBegründung: Der Hut (sehr gut) ist grün.", 4),
+]
 
 
 @pytest.mark.parametrize("words", NOTHING)
@@ -196,6 +207,16 @@ def test_another_number_in_the_score_s_place(doubtful: dict[str, Rubric], words:
 @pytest.mark.parametrize("words", NOT_PUT_RIGHT)
 def test_the_same_number_or_one_of_something_else(doubtful: dict[str, Rubric], words: str) -> None:
     assert isinstance(parse_reply(doubtful["alignment"], f"Score: 4\n{words}", {}), ReadScores)
+
+
+@pytest.mark.parametrize("said", OF_A_SCHOOL)
+def test_a_school_s_mark_is_of_another_scale(doubtful: dict[str, Rubric], said: str) -> None:
+    assert "scores" not in parse_reply(doubtful["bewertung"], f"Bewertung: {said}", {}).as_dict()
+
+
+@pytest.mark.parametrize(("said", "score"), NOT_OF_A_SCHOOL)
+def test_very_good_in_german_is_no_scale(doubtful: dict[str, Rubric], said: str, score: int) -> None:
+    assert parse_reply(doubtful["bewertung"], f"Bewertung: {said}", {}).as_dict() == {"scores": {"overall_score": score}}
 
 
 def test_the_docs_name_every_language() -> None:
