@@ -10,6 +10,7 @@ from typing import Any
 from rubrics.model import Dimension
 from rubrics.replies.answers import declared_word
 from rubrics.replies.placeholders import is_number, is_placeholder
+from rubrics.replies.weighing.reasons import without_reasons
 from rubrics.replies.weighing.units import behind_units
 from schemas.statuses.rows import ParseReason
 
@@ -202,17 +203,30 @@ def _after(number: str, rest: str, dimension: Dimension, *, is_prose_allowed: bo
     if behind is None:
         return ParseReason.SCALE_MISMATCH
     rest = behind
-    return _words_after(rest, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + _ENDS + ")）") else None
+    return (
+        _words_after(number, rest, dimension, is_prose_allowed=is_prose_allowed) if rest.strip(_MARKS + _ENDS + ")）") else None
+    )
 
 
-def _words_after(rest: str, *, is_prose_allowed: bool) -> ParseReason | None:
+def _words_after(number: str, rest: str, dimension: Dimension, *, is_prose_allowed: bool) -> ParseReason | None:
     if rest[0].isalnum():
         return ParseReason.WRONG_TYPE
     if _SECOND.match(rest) or _HEDGE.match(rest):
         return ParseReason.AMBIGUOUS
-    if is_prose_allowed and (_NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not any(map(str.isdigit, rest)))):
+    has_digits = any(map(str.isdigit, rest))
+    if is_prose_allowed and (
+        _NEXT_LABEL.match(rest) or (_PROSE.match(rest) and not (has_digits and _has_unexplained(rest, number, dimension)))
+    ):
         return None
-    return ParseReason.AMBIGUOUS if any(map(str.isdigit, rest)) else ParseReason.WRONG_TYPE
+    return ParseReason.AMBIGUOUS if has_digits else ParseReason.WRONG_TYPE
+
+
+def _has_unexplained(rest: str, number: str, dimension: Dimension) -> bool:
+    """Whether other digits stand there than a reason's: 7. I deducted 3 points for the can."""
+    score = literal(number)
+    if not isinstance(score, Decimal):
+        return True
+    return any(map(str.isdigit, without_reasons(rest, [float(score)], dimension.maximum)))
 
 
 def _is_on_step(value: Decimal, dimension: Dimension) -> bool:

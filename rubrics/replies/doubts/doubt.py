@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.disavowal import is_disowned
+from rubrics.replies.doubts.loose_numbers import is_answered_again
 from rubrics.replies.doubts.other_languages import is_another_number, is_another_scale
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
 from rubrics.replies.doubts.second_answers import is_answered_otherwise
 from rubrics.replies.doubts.stated_scales import states_another_scale
-from rubrics.replies.doubts.taken_back import is_answered_again, is_renamed, is_withdrawn
+from rubrics.replies.doubts.taken_back import is_renamed, is_withdrawn
 from rubrics.replies.doubts.verdicts import states_another_verdict
 from rubrics.replies.doubts.withdrawals import is_taken_away
 from rubrics.replies.doubts.words import Sentences, lowered, squeezed, without_quotations, words_of

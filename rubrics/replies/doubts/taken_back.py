@@ -7,16 +7,14 @@ nothing is counted by it. English alone; every repetition is bounded.
 # ruff: noqa: E501, ISC004 - a pattern is read whole, a way to say it a line
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.stated_scales import DEPICTED
-from rubrics.replies.doubts.words import compiled, holds_any, lowered, squeezed
+from rubrics.replies.doubts.words import compiled, holds_any, lowered
 from rubrics.replies.json_values import AMENDED, is_another_of_the_whole, rival_keys, rivals_by_name
 from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
 
-_N_TAIL = 2000
 # As a word only where it stands for a mark: "make that a three", not "the missing one".
 _NUM = (
     r"(?<![\w.])([0-9]{1,4}+(?:\.[0-9]{1,4}+)?+"
@@ -25,12 +23,12 @@ _NUM = (
 _BEFORE_WORD = (" a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ", " it ", " read ")
 _WORDS = re.compile("|".join(NUMBER_WORDS))
 # A number with a noun behind it counts things in the picture.
-_ALONE = (
+ALONE = (
     r"(?![0-9])(?!\.[0-9])(?!,\s?[0-9])(?=[ \t]*+(?:[.,;:!?)\]}\"'”’*_`。，；：！？、）…—–|<]|-\s|\Z|\n|/\s?[0-9]|points?\b|pts\b|out of\b|instead\b|because\b|since\b|as\b"
     r"|given\b|for\b|now\b|here\b|would\b|is\b|seems\b|rather\b|on\b|due\b|after all|then\b|not\b|and not\b|at (?:most|best)))"
 )
 _MARK = r"[*_`\"'“”‘’(\[<\s]{0,6}"
-_A = rf"(?:an? |the )?{_MARK}{_NUM}{_ALONE}"
+_A = rf"(?:an? |the )?{_MARK}{_NUM}{ALONE}"
 _SCORE = r"(?:(?:final|overall|total|new|true|actual|real|correct|right|proper|honest) )?(?:scores?|ratings?|marks?|grades?|verdict|evaluation|assessment)"
 _TO = r"(?:\s*+[:：=\-–—>→]++\s*+|\s(?:(?:now|then) )?(?:is|are|should be|would be|will be|to be|to|down to|up to|as|of|becomes|at|into)(?: now)?\s)"
 _CHANGED = r"(?:correct|revis|amend|updat|adjust|chang|lower|rais|reduc|increas|downgrad|upgrad|bump|dropp?|mov|edit|set)(?:e|ed|es|ing|ting|ped|ping|d)?"
@@ -147,47 +145,6 @@ _KEYED = (
     rf"[*`')]{{0,4}} ?[:=：] ?{_A}"
 )
 _NAME = re.compile(r"([^\W\d](?:[^\W\d]|[ _&-])*+)[*_`'\")]{0,4} ?[:=：][ *_`'\"(]{0,4}\Z")
-# Behind the form nothing was asked for: a number there that could be a mark, and counts nothing, is a second answer.
-_LOOSE = re.compile(
-    rf"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{{1,2}}+(?:\.[0-9]{{1,2}}+)?+){_ALONE}(?!:[0-9])(?!\s?[/%])", re.IGNORECASE
-)
-_OF_SCALE = re.compile(
-    r"(?<![\w.,:/#$%-])(?<![0-9] )([0-9]{1,2}+(?:\.[0-9]{1,2}+)?+) ?/ ?([0-9]{1,3})[ \t*_`]*+(?=[.,;!)\]}\"\n]|\Z)(?!\.[0-9])"
-)
-_COUNTING = re.compile(
-    r"\b(?:there (?:are|is|were|was)|only|has|have|with|contains?|depicts?|just|all|of|in|than)(?: only| just)? \Z", re.IGNORECASE
-)
-_LABELLED = re.compile(
-    r"[^\W\d][*_`)]{0,3} ?[:：=][ *_`]{0,4}\Z"
-)  # another label's number; those that mean the answer's are in _WAYS
-_LISTED = re.compile(r"\n[ \t*_#>-]*\Z")
-_TRAILING = re.compile(r"(?<![0-9.])\.{2,4}+(?=[0-9])")  # "...6"
-_REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
-
-
-def is_answered_again(text: str, start: int, scores: Collection[float], dimensions: Iterable[Dimension]) -> bool:
-    """Whether a number that is none of the scores, but on a scale, stands alone behind `start`, where the form ends."""
-    tail, dimensions = squeezed(_TRAILING.sub(" ", text[start : start + _N_TAIL])), tuple(dimensions)
-    for found in _OF_SCALE.finditer(tail):
-        is_mark = any(float(found[2]) == d.maximum and d.minimum <= float(found[1]) <= d.maximum for d in dimensions)
-        if is_mark and float(found[1]) not in scores and not _is_of_other(tail, found.start()):
-            return True
-    for found in _LOOSE.finditer(tail):
-        number = float(found[1])
-        if number in scores or not any(d.minimum <= number <= d.maximum for d in dimensions):
-            continue
-        begins_line = _LISTED.search(tail, 0, found.start()) is not None
-        if begins_line and _REST_OF_LINE.match(tail, found.end()):
-            continue  # a line that is a number alone says nothing of what it is
-        is_listed = begins_line and tail[found.end() : found.end() + 2] in (". ", ") ", ": ", "- ")
-        if not is_listed and not _is_of_other(tail, found.start()):
-            return True
-    return False
-
-
-def _is_of_other(tail: str, start: int) -> bool:
-    """Whether what stands before a number says that it counts something, or marks something else."""
-    return any(one.search(tail, max(0, start - 20), start) for one in (DEPICTED, _COUNTING, _LABELLED))
 
 
 def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float], dimensions: tuple[Dimension, ...]) -> bool:
