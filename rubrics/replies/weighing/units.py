@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from rubrics.model import Dimension
 from rubrics.replies.placeholders import is_number
 
+_EMPHASIS = re.compile(r"[*_`]")
 _OF = r"/|／|⁄|out\s++of|of|von|sur|из|van|su|de|sobre"
 _OUT_OF = re.compile(
     rf"\s*+\(?\s*+(?:{_OF})\s*+(?:an?\s++)?(?:possible\s++|maximum\s++)?([0-9]++(?:\.[0-9]++)?+)(?![0-9a-z])", re.IGNORECASE
@@ -27,6 +28,14 @@ _SHARE = re.compile(r"\s*+[(（=]\s*+([0-9]{1,3}(?:\.[0-9]{1,2})?)\s?[%％]\s*+[
 
 def behind_units(number: str, rest: str, dimension: Dimension) -> str | None:
     """What stands behind the dimension's own scale and the number's unit; None where they are another's."""
+    behind = _behind(number, rest, dimension)
+    if behind == rest and (bare := _EMPHASIS.sub("", rest)) != rest:  # **4**/**5**, 4 *(out of 5)*
+        behind = _behind(number, bare, dimension)
+        return rest if behind == bare else behind
+    return behind
+
+
+def _behind(number: str, rest: str, dimension: Dimension) -> str | None:
     first = _POINTS.match(rest)
     rest = rest[first.end() :] if first else rest
     n_read = _scale_length(rest, dimension)
