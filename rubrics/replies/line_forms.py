@@ -225,6 +225,6 @@ def _patterns(dimensions: tuple[Dimension, ...]) -> _Patterns:
     end = rf"[ \t*_`]{{0,6}}+(?:[:：=]|(?<=[ \t])[–—][ \t](?={alone}))"
     inside = r"((?:[^\[\]［］【】]++|\[[^\[\]]*+\])*+)"
     return _Patterns(
-        label=re.compile(rf"({label}){marks}({scale})?{end}"),
+        label=re.compile(rf"({label}){marks}】?+({scale})?{end}"),
         form=re.compile(rf"[\[［【](?=[\s*_`]*+{label}{marks}(?:{scale})?{end}){inside}([\]］】]?)"),
     )

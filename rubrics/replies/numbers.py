@@ -90,9 +90,14 @@ _PICTOGRAM = (
     "(?![\u2605\u2606\u2715-\u2718\u274c-\u2755\u2776-\u2793\u2b50\U0001f31f\U0001f320\U0001f44e\U0001f4a9\U0001f4af\U0001f51e-\U0001f524\U0001f5d9"
     "\U0001f645\U0001f914\U0001f937])[\u2600-\u27bf\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f900-\U0001faff]"
 )
+# French "car" is an English noun too.
+_BECAUSE = (
+    r"(?:because|since|as|due|for|given|weil|denn|parce|puisque|porque|perché|poiché|потому)\b"
+    r"|car\s(?:(?:l[ea]s?|ils?|elles?|on|ce|une?|des|deux|aucune?)\b|[lc]['’])"
+)
 # Words after a number, in the forms that are prose: a pause, or a word that opens a reason.
 _PROSE = re.compile(
-    rf"\s*+(?:[.,;:!(\[|*_`\"'“”‘’—✅✓✔。，；：！？、（]|{_PICTOGRAM}|[-–]\s|(?<=\s)(?:because|since|as|due|for|given)\b)",
+    rf"\s*+(?:[.,;:!(\[|*_`\"'“”‘’—✅✓✔。，；：！？、（]|{_PICTOGRAM}|[-–]\s|(?<=\s)(?:{_BECAUSE}))",
     re.IGNORECASE,
 )
 _NEXT_LABEL = re.compile(r"[\s.,;|*_)\]]*+[A-Z][A-Za-z]{2,20}(?:\s[A-Za-z]{1,20})?[*_]*+\s*+[:：]")

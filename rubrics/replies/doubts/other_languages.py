@@ -50,7 +50,7 @@ CORRECTION = (
 _CORRECTED = (
     rf"(?:\A|(?<=[.:;,!? \n(\[\"]))(?:{'|'.join(CORRECTION)})\s?[:–-] ?(?:[^\W\d]+ ?:? ?){{0,3}}([0-9]{{1,2}}(?:\.[0-9]{{1,2}})?)(?![0-9%])(?= ?(?:/ ?[0-9]|[.,;:!)\]\"]|\Z|分|点|점|punkte|points|puntos|pontos|punti|балл))"
     r"|\b(?:endnote|gesamtnote|endergebnis|endgültige (?:bewertung|note|punktzahl)|note finale|score final|puntuación final|nota final|pontuação final|punteggio finale|voto finale|итоговая оценка|final score|最终(?:评分|得分|分数)|最終(?:評価|スコア|点)|최종 ?점수) ?[:：] ?([0-9]{1,2}(?:\.[0-9]{1,2})?)(?![0-9%])"
-    r"|(?:\A ?|[.:;,!] )(?:nein|doch(?: eher)?|eigentlich(?: eher)?|besser gesagt|genauer|en fait|plutôt|en realidad|mejor dicho|más bien|na verdade|aliás|in realtà|anzi|на самом деле|точнее|вернее|eigenlijk|właściwie|raczej|aslında|sebenarnya|thực ra|实际上|应该是|いや|やはり|아니),? (?:es (?:ist|wäre) )?(?:eine |un |une |um |uma |una |een )?([0-9]{1,2}(?:\.[0-9]{1,2})?)(?=[ .,;!)]|\Z)(?! ?(?:[^\W\d]{3,}|[0-9]))"
+    r"|(?:\A ?|[.:;,!] )(?:nein|doch(?: eher)?|eigentlich(?: eher)?|besser gesagt|genauer|en fait|plutôt|en realidad|mejor dicho|más bien|na verdade|aliás|in realtà|anzi|на самом деле|точнее|вернее|eigenlijk|właściwie|raczej|aslında|sebenarnya|thực ra|实际上|应该是|いや|やはり|아니),? ?(?:es (?:ist|wäre) )?(?:eine |un |une |um |uma |una |een )?([0-9]{1,2}(?:\.[0-9]{1,2})?)(?=[ .,;!)]|です(?!\w)|\Z)(?! ?(?:[^\W\d]{3,}|[0-9]))"
 )
 # What words without accents tell these languages by.
 _WORDS = frozenset({

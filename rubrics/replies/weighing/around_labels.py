@@ -7,6 +7,7 @@ from rubrics.model import Dimension
 from schemas.statuses.rows import ParseReason
 
 _WORD_BEFORE = re.compile(r"(?<!\w)(\w{1,24}+)[ \t]{1,3}[*_`]{0,3}\Z")
+_GLUED_BEFORE = re.compile(r"(\w{1,24}+)【\Z")  # 海报写着【评分】
 _LINE_END = re.compile("[\n\x0b\x0c\x1c-\x1e]")
 _BEHIND_A_WORD = frozenset(" \t*_`")
 LAST_WORDS = frozenset(
@@ -32,7 +33,10 @@ def qualifier_of(before: str, label: str, dimensions: Iterable[Dimension], *, is
     "... a black cat Score: 3" lacks but a full stop. On one line with an answer a word changes nothing: "Score: 4, realism
     score: 3" must not be read as 4.
     """
-    word = _WORD_BEFORE.search(before[-40:]) if before[-1:] in _BEHIND_A_WORD else None
+    if before[-1:] == "【":
+        word = _GLUED_BEFORE.search(before[-25:])
+    else:
+        word = _WORD_BEFORE.search(before[-40:]) if before[-1:] in _BEHIND_A_WORD else None
     if (
         word is None
         or word[1].lower() in _INTRODUCING

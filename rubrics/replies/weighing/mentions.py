@@ -134,7 +134,7 @@ def _objects_mentioned(text: str, dimensions: tuple[Dimension, ...]) -> list[_Me
 def _unit(text: str, label: re.Match[str]) -> _Unit:
     """The label; or the bracket that it opens."""
     before = text[max(0, label.start() - 8) : label.start()].rstrip(" \t*_`")
-    if before[-1:] in {"[", "［", "【"}:
+    if before[-1:] in {"[", "［", "【"} and "】" not in label[0]:
         start = label.start() - 1 - (len(text[max(0, label.start() - 8) : label.start()]) - len(before))
         ends = [place for closing in "]］】" if (place := text.find(closing, label.end(), label.end() + 2000)) >= 0]
         if ends:
@@ -234,7 +234,7 @@ def _labels(dimensions: tuple[Dimension, ...]) -> re.Pattern[str]:
     """A label with its colon."""
     marks = r"[ \t*_`\"'”’]{0,6}+"
     return re.compile(
-        rf"{label_pattern(dimensions)}{marks}(?:(?:\([^()\n]{{0,40}}+\)|\[[0-9][^\[\]\n]{{0,20}}+\]){marks})?[:：=–—]"
+        rf"{label_pattern(dimensions)}{marks}】?+(?:(?:\([^()\n]{{0,40}}+\)|\[[0-9][^\[\]\n]{{0,20}}+\]){marks})?[:：=–—]"
     )
 
 

@@ -23,6 +23,7 @@ _POINTS = re.compile(
     r"\s*+(?:(?:points?|pts?|punkte?n?|puntos?|punti|pontos?|балл(?:а|ов)?)\b\.?|[点分점](?![満满数钟間]))(?:です|입니다)?",
     re.IGNORECASE,
 )
+_COPULA = re.compile(r"\s*+(?:です|だ|입니다|이다)(?=[\s。．.、,，!！)）]|\Z)")  # 4です, but not 4ですが
 _SHARE = re.compile(r"\s*+[(（=]\s*+([0-9]{1,3}(?:\.[0-9]{1,2})?)\s?[%％]\s*+[)）]?\s*+\Z")
 
 
@@ -47,6 +48,8 @@ def _behind(number: str, rest: str, dimension: Dimension) -> str | None:
     unit = _POINTS.match(rest) or (n_read and _STARS.match(rest))
     if unit:
         rest = rest[unit.end() :]
+    if copula := _COPULA.match(rest):
+        rest = rest[copula.end() :]
     return None if _OTHER_UNIT.match(rest) else rest
 
 

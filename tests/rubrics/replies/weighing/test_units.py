@@ -148,6 +148,39 @@ JAPANESE: list[tuple[str, int | str]] = [
     ("総合評価：4（10点満点）", "scale_mismatch"),
     ("総合評価：4（满分10分）", "scale_mismatch"),
     ("総合評価：4分钟", "wrong_type"),
+    ("総合評価：4です。", 4),
+    ("総合評価：4です、手が良い。", 4),
+    ("総合評価：4/5です", 4),
+    ("総合評価：4입니다.", 4),
+    ("【総合評価】：4です", 4),
+    ("【総合評価】：4\n【理由】：良い", 4),
+    ("**【総合評価】**：4", 4),
+    ("良い絵です。【総合評価】：4", 4),
+    ("総合評価：4ですが、手が変です。", "wrong_type"),
+    ("総合評価：4ですか？", "wrong_type"),
+    ("総合評価：4ではありません。", "wrong_type"),
+    ("総合評価：4でした。", "wrong_type"),
+    ("総合評価：4です。やはり3です。", "ambiguous"),
+    ("総合評価：4\nやはり3です。", "ambiguous"),
+    ("総合評価：4\nやはり3匹です。", 4),
+    ("看板には【総合評価】：4", "not_found"),
+    ("他の【総合評価】：3\n総合評価：4", 4),
+    ("看板には“【総合評価】：3”とある。\n【総合評価】：4", 4),
+    ("【他の総合評価】：4", "not_found"),
+]
+REASONED: list[tuple[str, int | str]] = [
+    ("Note : 4 car le chapeau manque", 4),
+    ("Note : 4 car l'herbe manque", 4),
+    ("Note : 4 parce que le chapeau manque", 4),
+    ("Note : 4 weil der Hut fehlt", 4),
+    ("Note : 4 denn der Hut fehlt", 4),
+    ("Note : 4 porque falta el sombrero", 4),
+    ("Note : 4 car wheels are there", "wrong_type"),
+    ("Note : 4 cars", "wrong_type"),
+    ("Note : 4 car 2 chapeaux manquent", "ambiguous"),
+    ("Note : 4 weil es eher eine 3 ist", "ambiguous"),
+    ("Note : 4 Hüte", "wrong_type"),
+    ("Note : 4 oder 5", "ambiguous"),
 ]
 CAPTION: list[tuple[str, int | str]] = [
     ("Final Score: 3", "not_found"),
@@ -172,8 +205,12 @@ def test_json_stays_json(shipped: dict[str, Rubric], text: str, expected: int | 
 
 @pytest.mark.parametrize(
     ("label", "most", "text", "expected"),
-    [*(("Bewertung", 10, *row) for row in OF_TEN), *(("総合評価", 5, *row) for row in JAPANESE)],
-    ids=[repr(text) for text, _ in (*OF_TEN, *JAPANESE)],
+    [
+        *(("Bewertung", 10, *row) for row in OF_TEN),
+        *(("総合評価", 5, *row) for row in JAPANESE),
+        *(("Note", 5, *row) for row in REASONED),
+    ],
+    ids=[repr(text) for text, _ in (*OF_TEN, *JAPANESE, *REASONED)],
 )
 def test_units_of_other_languages(tmp_path: Path, label: str, most: int, text: str, expected: int | str) -> None:
     (tmp_path / "units").mkdir()
