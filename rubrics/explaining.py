@@ -11,7 +11,7 @@ from typing import Any
 from rubrics.figures import Operand, derive_each
 from rubrics.items import Item
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks
+from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks, without_formulas
 from rubrics.replies.json_form import read_json
 from rubrics.replies.line_forms import read_bracket, read_label, read_whole
 from rubrics.replies.plain_forms import read_plain
@@ -64,6 +64,7 @@ def _failed(rubric: Rubric, variant: Variant, read: Unreadable, raw: str) -> Ite
     text = with_plain_blanks(raw)
     _, at = thoughts_and_answer(text)
     answer = cleaned(text[at or 0 :], variant.prompt)
+    answer = without_formulas(answer, is_json=rubric.reply_format is ReplyFormat.JSON)
     own, _ = without_mentions(answer, variant.dimensions, rubric.reply_format)
     found = _READERS[rubric.reply_format](own, variant.dimensions, is_cut=False)
     if found.reason is ParseReason.NOT_FOUND:

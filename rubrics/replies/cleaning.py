@@ -11,6 +11,7 @@ from rubrics.replies.numbers import BLANK, WHITE_SPACE, ZERO_WIDTH
 
 _N_QUOTED_LINES_MAX = 4000
 _N_LEAST_QUOTED = 40
+_N_NESTED_MAX = 3
 _N_BLANKED_MAX = 1000  # more are no reply's
 # Other tags are only a part of what some judges write: without their end they are no thinking that never ended.
 _ASIDE = re.compile(rf"[{BLANK}]*+<(thoughts?|reasoning|analysis|reflection|scratchpad|seed:think)>", re.IGNORECASE)
@@ -24,6 +25,12 @@ _TOKEN = re.compile(
     r"<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
 )
 _MARKUP = re.compile(r"</?(?:div|p|br|span|strong|em|b|i|center|body|html)\s?/?>", re.IGNORECASE)
+# \textbf{Score:} 7, \boxed{Score: 7}, \(7/10\). A number alone in a box may be a second answer, and stays one.
+_COMMAND = re.compile(
+    r"(?<!\\)\\(?:text|textbf|textit|textrm|emph|mathbf|mathrm|mathsf|boxed|fbox)\{"
+    r"(?P<inside>[^{}\\\n\":：]{1,60}+[:：][ ~$]{0,6}(?:[0-9][0-9./ ]{0,12}+\$?)?|[ ~]?out of[ ~]?)\}"
+)
+_FORMULA = re.compile(r"(?<!\\)\\[(\[](?P<inside>[^\\\n{}]{0,80}[0-9:：][^\\\n{}]{0,12})\\[)\]]")
 _NOT_BREAK = re.compile(r"[^\n]")
 _LINE_ENDS = "\x85\u2028\u2029"
 _PLAIN = str.maketrans(
@@ -76,6 +83,24 @@ def cleaned(answer: str, prompt: str | None) -> str:
         if ">" in answer:
             answer = _MARKUP.sub(_blank, answer)
     return _unquoted(answer, prompt) if prompt and len(answer) > _N_LEAST_QUOTED else answer
+
+
+def without_formulas(answer: str, *, is_json: bool) -> str:
+    """The answer with LaTeX around its labels as blanks: places stay. In JSON a backslash escapes."""
+    if is_json or "\\" not in answer:
+        return answer
+    for _ in range(_N_NESTED_MAX):
+        bare = _COMMAND.sub(_uncovered, answer)
+        if bare == answer:
+            break
+        answer = bare
+    return _FORMULA.sub(_uncovered, answer)
+
+
+def _uncovered(found: re.Match[str]) -> str:
+    """What stands inside, where it stood."""
+    start, end = found.span("inside")
+    return f"{' ' * (start - found.start())}{found['inside']}{' ' * (found.end() - end)}"
 
 
 def _without_thoughts(answer: str) -> str:

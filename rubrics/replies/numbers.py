@@ -123,7 +123,7 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
     if "<" in text:
         text = _TAG.sub("", text)
     if "\\" in text:
-        text = _BOXED.sub(r"\1", text)
+        text = _BOXED.sub(r" \1 ", text)  # two boxes are two numbers
     text, is_enclosed = _undecorated(text if len(text) < _LENGTH_USUAL else " ".join(text.split()))
     if text.lower() in _NO_VALUE or is_placeholder(text, dimension, is_enclosed=is_enclosed):
         return ParseReason.WRONG_TYPE if text.lower() in _NO_VALUE else ParseReason.TEMPLATE_ECHO

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
-from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks
+from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks, without_formulas
 from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
 from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import Judged, judged_by, saw_nothing
@@ -133,7 +133,8 @@ def _read(
     if answer is not said and not answer.strip(BLANK):  # the prompt and nothing else, or its form alone
         echo = settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
         return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
-    own, unquoted = without_mentions(answer, variant.dimensions, form)
+    bare = without_formulas(answer, is_json=form is ReplyFormat.JSON)
+    own, unquoted = without_mentions(bare, variant.dimensions, form)
     told = told_by(unquoted, is_json=form is ReplyFormat.JSON)
     if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
