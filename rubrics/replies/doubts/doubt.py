@@ -13,6 +13,7 @@ from rubrics.replies.doubts.disavowal import is_disowned
 from rubrics.replies.doubts.loose_numbers import is_answered_again
 from rubrics.replies.doubts.other_languages import is_another_number, is_another_scale
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
+from rubrics.replies.doubts.own_sums import without_own_sum
 from rubrics.replies.doubts.second_answers import is_answered_otherwise
 from rubrics.replies.doubts.stated_scales import states_another_scale
 from rubrics.replies.doubts.taken_back import is_renamed, is_withdrawn
@@ -57,6 +58,7 @@ def doubt(
 ) -> ParseReason | None:
     """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
     text, words, sentences = told
+    text = without_own_sum(text, words, scores, dimensions)
     first = min((stop for _, stop in spans.values()), default=0)
     places = _numbers(text, words, spans)
     if places is None:

@@ -30,6 +30,12 @@ KINDS = {
         ["prompt", "image"],
         YES_NO + "".join(f'\n[[dimensions]]\nkey = "{key}"\nlabels = ["Q{n}"]' for n, key in enumerate(("cat", "mat", "sky"), 1)),
     ),
+    "three": (
+        "label",
+        ["prompt", "image"],
+        "scale = { min = 1, max = 5 }"
+        + "".join(f'\n[[dimensions]]\nkey = "{key.lower()}"\nlabels = ["{key}"]' for key in ("Style", "Form", "Light")),
+    ),
     "aspects": (
         "json",
         ["prompt", "image"],

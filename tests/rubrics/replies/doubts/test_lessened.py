@@ -50,6 +50,7 @@ NONE = {
     ],
     "aspects": [
         '{"alignment":4,"realism":4,"overall":4}\nOverall: 3',
+        '{"alignment":4,"realism":4,"overall":4}\nTotal: 11',
     ],
 }  # fmt: skip
 KEPT = {
@@ -87,11 +88,34 @@ KEPT = {
     ],
     "aspects": [
         ('{"alignment":4,"realism":4,"overall":4}\nTotal: 4', [4, 4, 4]),
+        ('{"alignment":4,"realism":3,"overall":5}\nTotal: 12', [4, 3, 5]),
+        ('{"alignment":4,"realism":3,"overall":5}\n**Total:** 12/15', [4, 3, 5]),
     ],
     "interleaved": [
         ("[Text Response Quality: 4; Image Response Quality: 3; Image Aesthetic Quality: 5; Text-Image Synergy: 4]\nOverall: 4", [4, 3, 5, 4]),
     ],
 }  # fmt: skip
+# Under "Style: 4, Form: 3, Light: 5", each of 1 to 5.
+RIGHT_SUMS = [
+    "Total: 12/15",
+    "**Total:** 12/15",
+    "Total: 12 out of 15",
+    "**Total score: 12/15**",
+    "Total: 12",
+    "Sum: 12/15",
+    "Total points: 12 / 15.",
+    "Total of the scores: 12.0/15",
+]
+WRONG_SUMS = [
+    "Total: 11/15",
+    "Total: 12/10",
+    "Total: 12/20",
+    "Total: 4/5",
+    "Sum: 13",
+    "Total: 11",
+    "Total: 12/15, or rather 11/15",
+    "Overall: 8/10",
+]
 
 
 @pytest.mark.parametrize(("name", "reply"), [(name, reply) for name, replies in NONE.items() for reply in replies])
@@ -104,3 +128,16 @@ def test_words_that_only_say_why_cost_no_score(doubtful: dict[str, Rubric], name
     said = parse_reply(doubtful[name], reply, {})
     assert isinstance(said, ReadScores), said
     assert list(said.scores.values()) == expected
+
+
+@pytest.mark.parametrize("line", RIGHT_SUMS)
+@pytest.mark.parametrize(
+    "reply", ["Style: 4\nForm: 3\nLight: 5\n\n{}", "{}\nStyle: 4\nForm: 3\nLight: 5"], ids=["below", "above"]
+)
+def test_the_right_sum_of_several_scores_says_nothing_new(doubtful: dict[str, Rubric], reply: str, line: str) -> None:
+    assert isinstance(parse_reply(doubtful["three"], reply.format(line), {}), ReadScores)
+
+
+@pytest.mark.parametrize("line", WRONG_SUMS)
+def test_any_other_sum_costs_the_scores(doubtful: dict[str, Rubric], line: str) -> None:
+    assert "error" in parse_reply(doubtful["three"], f"Style: 4\nForm: 3\nLight: 5\n\n{line}", {}).as_dict()
