@@ -87,7 +87,7 @@ def cleaned(answer: str, prompt: str | None) -> str:
 
 def without_formulas(answer: str, *, is_json: bool) -> str:
     """The answer with LaTeX around its labels as blanks: places stay. In JSON a backslash escapes."""
-    if is_json or "\\" not in answer:
+    if is_json or not 0 < answer.count("\\") < _N_BLANKED_MAX:
         return answer
     for _ in range(_N_NESTED_MAX):
         bare = _COMMAND.sub(_uncovered, answer)

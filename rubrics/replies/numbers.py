@@ -58,6 +58,7 @@ BLANK = WHITE_SPACE + ZERO_WIDTH
 """What is nothing: white space, and what has no width."""
 
 _LENGTH_USUAL = 200
+_N_REASON_MAX = 1000
 _MARKS = BLANK + "*_`\"'“”‘’„«»$"
 _ENDS = ".,;!。，；！、"
 _BRACKETS = {"<": ">", "[": "]", "(": ")", "{": "}", "〈": "〉", "【": "】", "（": "）"}
@@ -235,7 +236,7 @@ def _words_after(number: str, rest: str, dimension: Dimension, *, is_prose_allow
 def _has_unexplained(rest: str, number: str, dimension: Dimension) -> bool:
     """Whether other digits stand there than a reason's: 7. I deducted 3 points for the can."""
     score = literal(number)
-    if not isinstance(score, Decimal):
+    if not isinstance(score, Decimal) or len(rest) > _N_REASON_MAX:
         return True
     return any(map(str.isdigit, without_reasons(rest, [float(score)], dimension.maximum)))
 

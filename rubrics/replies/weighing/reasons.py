@@ -16,19 +16,19 @@ _OFF = r"(?:took|taken|taking|knocked|knocking)"
 _DEDUCTED = (
     rf"\b(?:(?:deduct|subtract|dock)(?:ed|ing|s)|los(?:es|t|ing)|cost(?:s|ing)?|remov(?:ed|ing)|{_OFF} (?:off|away)|{_OFF}(?= [0-9.]{{1,4}} (?:full )?(?:points?|pts|marks?) (?:off|away)\b)"
     r"|(?:j['’]ai|on a|a été) (?:retiré|enlevé|déduit|ôté)|perd|coûte(?:nt)?)(?: (?:it|me|about|only|just|at least|a total of))?"
-    rf" {_N} (?:full )?(?:points?|pts|marks?)\b(?! too\b)"
+    rf" {_N} (?:full )?(?:points?|pts|marks?)\b(?! too\b|\s?[:=]| (?:from|off)(?: of)? (?:it|this|that|(?:the|my) \w+ above)\b)"
     # and 1 for the hat
     r"((?:[^.;!?\n0-9]{1,50}?(?:,|\band|\bet|&) (?:another |encore )?[0-9]{1,2}(?: (?:points?|pts|marks?))? (?=for\b|because\b|since\b|due\b|as\b|pour\b)){0,4}+)"
 )
 _FROM = re.compile(rf" (?:from|off)(?: of)? (?:that |this |my )?{_A}{_N}", re.IGNORECASE)
 # What is still to be deducted, or was on a second look.
 _ANEW = re.compile(
-    r"\b(?:should|would|must|need|needs|have to|has to|ought|forgot\w*|now|then|later|afterwards|again|second|closer|re-?\w*consider\w*|reflection|additional\w*|further|extra|more)\b[^.;!?\n]{0,60}\Z",
+    r"\b(?:should|would|must|need|needs|have to|has to|ought|forgot\w*|now|then|later|afterwards|again|second|closer|re-?\w*consider\w*|reflection|additional\w*|further|extra|more|(?:from|of) which)\b[^.;!?\n]{0,60}\Z|\b(?:after|before|upon|by) \Z",
     re.IGNORECASE,
 )
 _NOT_REACHED = (
     rf"\b(?:not(?: quite)?|isn['’]t|far from|away from|keine?|pas) {_A}{_N}"
-    rf"|\b{_A}{_N}(?:/[0-9]{{1,3}})? would (?:need|require|demand|have (?:needed|required))\b"
+    rf"|\b{_A}{_N}(?:/[0-9]{{1,3}})? would (?:need|require|demand|have (?:needed|required))\b(?! to\b)"
     rf"|\bwould (?:have been|be) {_A}{_N} (?:if|without|with|had|but for)\b"
     rf"|\b(?:compared (?:to|with)|relative to) {_A}{_N}(?=,)"
 )

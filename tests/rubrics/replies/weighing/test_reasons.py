@@ -51,6 +51,12 @@ SECOND_THOUGHTS = [
     "It would be a 5.",
     "Eher eine 5.",
     "J'ai retiré 3 points, donc 4.",
+    "After deducting 3 points: 4",
+    "Deducting 3 points gives 4.",
+    "A 9 would need to be given.",
+    "I removed 2 points from this score.",
+    "I subtracted 2 points from the score above.",
+    "From which I deducted 2 points.",
 ]
 
 
