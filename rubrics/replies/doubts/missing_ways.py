@@ -155,7 +155,7 @@ def _ways(thing: str, plain: str) -> _Ways:
         ((("missing", "absent", "unavail", "inaccess", "not there", "not here", "broken", "unreadable", "nowhere"),),
          rf"{subject} {_ABSENT}(?:{_STOP}| (?:from|in) (?:the|your|this) {MESSAGE}| so\b| or\b)"),
         ((("failed",),),
-         rf"{thing} (?:\w+ )?failed to (?:load|upload|attach|display|render|come through|open|arrive){FAILED}|upload of {_WHICH}{thing} failed"),
+         rf"{thing} (?:\w+ )?failed to {FAILED}|upload of {_WHICH}{thing} failed"),
         ((("you ",), ("not ", "n't ", "forgot", "neglected", "failed")), r"you (?<=\byou )(?:have not|haven't|did not|didn't|don't seem to have|forgot to|forgot|neglected to|failed to|have forgotten to"
          rf"|(?:seem to|may) have forgotten)(?: to)? {_ADVERB}{_GIVE} (?:me |us |with )?{_WHICH}{thing}"),
         ((_ASKING, _GIVING),

@@ -9,6 +9,9 @@ from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores
 
 BAD = [
+    "The image failed to load the texture of the coat.",
+    "The image failed to load some of the details.",
+    "The image looks corrupted or distorted.",
     "The image failed to render the text.",
     "The image failed to render text correctly.",
     "The image failed to render hands.",
@@ -40,6 +43,21 @@ BAD = [
     "The image failed to show the cat; only the text of the prompt is drawn.",
 ]
 NEVER_CAME = [
+    "The image failed to load in the viewer.",
+    "The image failed to load into my context.",
+    "The image failed to load / is not visible.",
+    "The image failed to load anything.",
+    "The image failed to load its data.",
+    "The image failed to load the image file.",
+    "The image failed to display anything.",
+    "The image failed to render any content, so I cannot see it.",
+    "The image failed to render as an attachment.",
+    "The image looks corrupted or was not uploaded.",
+    "The image looks corrupted on my end.",
+    "The image is corrupted or incomplete.",
+    "The image is broken: not available.",
+    "The image link is broken: the page is gone.",
+    "The image is broken: nothing loads.",
     "The image failed to load.",
     "The image failed to load on my side.",
     "The image failed to load, so I score it low.",
