@@ -38,7 +38,7 @@ _WAYS = (
         (("lower", "reduce", "drop", "deduct", "subtract", "knock", "take", "dock", "remove", "cut"), _COUNTED),
         rf"(?:(?:^|[.!?;:\n] ?)(?:so |please |then |now |hence |therefore )?|\bi(?:'d|’d| would| should| must|'ll|’ll| will| have to| need to) (?:\w+ )?)(?:lower|reduce|drop|deduct|subtract|knock|take|dock|remove|cut) (?:it |this |that |the {_SCORE} |off |away |by |a full ){{0,3}}(?:{_POINTS} ?(?:points?|marks?|notch(?:es)?)|{_NUMBER} ?(?:[.!;]|\Z|\n| for\b))",
     ),
-    ((("off",), ("point", "mark")), rf"(?:\bso|\bhence|\bthus|\btherefore|[:;]),? {_POINTS} (?:points?|marks?) off\b"),
+    ((("off",), ("point", "mark")), rf"(?:\bso|\bhence|\bthus|\btherefore|(?<!reasoning)(?<!reason)(?<!explanation)(?<!justification)(?<!rationale)[:;]),? {_POINTS} (?:points?|marks?) off\b"),
     ((("minus",),), rf"[0-9](?: ?/ ?[0-9]{{1,3}})?[*_` )]{{0,4}}[,;—–-] ?minus {_POINTS}\b"),
 )  # fmt: skip
 _WORDS = frozenset({
