@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.nights.own_rubrics import keep_rubrics
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
@@ -43,6 +44,7 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
     """
     with deriving(lake_root, benchmark):
         target, nights = None, nightly_publications(lake_root, benchmark)
+        keep_rubrics(lake_root, rubrics)
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
@@ -55,8 +57,8 @@ def series_of(
 ) -> pl.DataFrame:
     """What each night said (NIGHTS), from nightly_publications() and their anchors in the lake.
 
-    `rubrics` are needed for the anchors; those judged by another digest of a rubric than given are left out. `bridge` is a
-    BRIDGES table that joins a replaced judge's series.
+    `rubrics` are those of today: anchors of nights of the same version that asked or read otherwise are left out. `bridge` is
+    a BRIDGES table that joins a replaced judge's series.
     """
     found = cells_of_nights(lake_root, nights, rubrics)
     series = night_series([found.own], [found.anchors], [found.scored])

@@ -5,6 +5,7 @@ they were derived from. It is derived from publications and the lake alone and c
 would open every night's publication and judgements anew, 0.13 s of CPU and 15 files a night, for ever.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from flows.nights.own_rubrics import rubrics_of_night
 from flows.nights.record import NightNote, notes
 from rubrics.model import Rubric
 from schemas.identities import canonical_json
@@ -43,7 +45,8 @@ def _no_cells() -> pl.DataFrame:
 def _schema() -> pl.Schema:
     rows = pl.List(pl.Struct(_no_cells().schema))
     scored = pl.List(pl.Struct(SCORED))
-    return pl.Schema({"night": pl.String(), "run_date": pl.String(), "own": rows, "anchors": rows, "scored": scored})
+    named = {"night": pl.String(), "run_date": pl.String(), "rubrics": pl.String(), "read": pl.List(pl.String())}
+    return pl.Schema(named | {"own": rows, "anchors": rows, "scored": scored})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +61,29 @@ class Nights:
 def cells_of_nights(lake_root: Path, nights: Sequence[Publication], rubrics: Mapping[str, Rubric]) -> Nights:
     """What the series are made of these nights of one benchmark, one publication a date.
 
-    What was derived before, from the same publications by the same code and rubrics, is read from the kept file; the rest is
-    derived now and kept. Of a night whose judgements the lake no longer holds, nothing is kept.
+    What was derived before, from the same publications by the same code, is read from the kept file; the rest is derived now and
+    kept. A night's anchors are read by its own rubrics: own_rubrics.py. Of a night whose judgements the lake no longer holds,
+    nothing is kept.
     """
     if not nights:
         return Nights(_no_cells(), _no_cells(), pl.DataFrame(schema=_NIGHT | SCORED))
     noted = notes(lake_root, nights[0].benchmark)
-    names = {one.run_date: _name(one, noted.get(one.run_date), rubrics) for one in nights}
+    names = {one.run_date: _name(one, noted.get(one.run_date)) for one in nights}
     target = lake_root / "series" / f"{nights[0].benchmark}.parquet"
     kept = _read(target)
-    known = kept.filter(pl.col("night").is_in(list(names.values())))
+    known = kept.filter(pl.col("night").is_in(list(names.values())), _is_read_by_the_same(lake_root, kept, rubrics))
     there = set(known["night"])
     rows, is_whole = list[dict[str, object]](), list[bool]()
     for one in nights:
         if names[one.run_date] not in there:
             check_not_stopped()
-            anchors = anchors_of(lake_root, one, rubrics)
+            said = {name: str(rubric.get("digest")) for name, rubric in one.provenance()["rubrics"].items()}
+            own_rubrics = rubrics_of_night(lake_root, said, rubrics)
+            anchors = anchors_of(lake_root, one, own_rubrics)
             own = series_cells(own_cells(one, noted.get(one.run_date)))
             rows.append({
-                "night": names[one.run_date], "run_date": one.run_date, "own": own.to_dicts(),
+                "night": names[one.run_date], "run_date": one.run_date, "rubrics": json.dumps(said), "read": sorted(own_rubrics),
+                "own": own.to_dicts(),
                 "anchors": [] if anchors is None else series_cells(anchors.cells).to_dicts(),
                 "scored": [] if anchors is None else anchors.scores.to_dicts(),
             })  # fmt: skip
@@ -107,16 +114,15 @@ class Asked:
 
 
 def anchors_of(lake_root: Path, publication: Publication, rubrics: Mapping[str, Rubric]) -> Asked | None:
-    """The anchors asked on the publication's run date; None where the lake no longer holds its judgements."""
+    """The anchors asked on the publication's run date under its `rubrics`; None where the lake lost its judgements."""
     lake, said = Lake(lake_root), publication.provenance()
     plan_id, reading_id = (str(said["identities"].get(name, "")) for name in ("plan_id", "reading_id"))
-    same = {name: rubric for name, rubric in rubrics.items() if said["rubrics"].get(name, {}).get("digest") == rubric.digest}
     if not (lake.is_complete(JUDGEMENTS, plan_id) and lake.is_complete(SCORES, reading_id)):
         return None
     run_date = date.fromisoformat(publication.run_date)
     settings = Settings(publication.benchmark, "", publication.publication_id, run_date, float(said["min_coverage"]))
     asked, read = lake.scan(JUDGEMENTS, plan_id), lake.scan(SCORES, reading_id)
-    return Asked(anchor_cells(asked, read, same, settings), anchor_scores(asked, read, same, run_date))
+    return Asked(anchor_cells(asked, read, rubrics, settings), anchor_scores(asked, read, rubrics, run_date))
 
 
 def anchor_scores_of(lake_root: Path, benchmark: str, publication_ids: Mapping[str, str]) -> dict[str, pl.DataFrame]:
@@ -138,10 +144,15 @@ def anchor_scores_of(lake_root: Path, benchmark: str, publication_ids: Mapping[s
     return found
 
 
-def _name(publication: Publication, note: NightNote | None, rubrics: Mapping[str, Rubric]) -> str:
-    """sha256 of everything a night's cells depend on."""
-    digests = {name: rubric.digest for name, rubric in rubrics.items()}
-    named = [publication.publication_id, dict(note.checkpoints) if note else None, digests, code_version()]
+def _is_read_by_the_same(lake_root: Path, kept: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.Expr:
+    """Of kept nights: those whose anchors would be read under the same rubrics today."""
+    read = {said: sorted(rubrics_of_night(lake_root, json.loads(said), rubrics)) for said in kept["rubrics"].unique()}
+    return pl.col("read") == pl.col("rubrics").replace_strict(read, return_dtype=pl.List(pl.String()))
+
+
+def _name(publication: Publication, note: NightNote | None) -> str:
+    """sha256 of everything a night's cells depend on, but for the rubrics its anchors are read by."""
+    named = [publication.publication_id, dict(note.checkpoints) if note else None, code_version()]
     return sha256(canonical_json(named)).hexdigest()
 
 

@@ -1,0 +1,64 @@
+"""The rubrics that nights were judged by, kept in the lake: a night's anchors are read by its own. The series are series.py.
+
+`rubrics/<digest>/<id>/` holds the files that a rubric's digest is of. A benchmark has only the rubrics of today.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from rubrics.loading import load_rubric, rubric_files
+from rubrics.model import Rubric
+from schemas.errors import RubricError
+from tasks.lake.atomic_files import write_bytes
+from tasks.lake.object_store.cache_folder import pull, push
+
+
+def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric]) -> None:
+    """Keep those that the lake does not hold yet."""
+    for rubric in rubrics.values():
+        if _kept(lake_root, rubric.id, rubric.digest) is not None:
+            continue
+        target = _folder(lake_root, rubric.id, rubric.digest)
+        names = rubric_files(rubric.folder)
+        for name in names:
+            write_bytes((rubric.folder / name).read_bytes(), target / name, lake_root / "staging")
+        push(lake_root, *(target / name for name in names))
+
+
+def rubrics_of_night(lake_root: Path, digests: Mapping[str, str], today: Mapping[str, Rubric]) -> dict[str, Rubric]:
+    """Of the rubrics that a night was judged by (`digests`, by id), those whose anchors belong into its series.
+
+    Those of another version than `today` are in series of their own. Those of the same version must ask and read the same.
+    """
+    found = {}
+    for name, digest in digests.items():
+        now = today.get(name)
+        own = now if now is not None and now.digest == digest else _kept(lake_root, name, digest)
+        if own is not None and (now is None or own.version != now.version or _asks(own) == _asks(now)):
+            found[name] = own
+    return found
+
+
+def _asks(rubric: Rubric) -> Rubric:
+    """What can change a question or the reading of a reply: all but title, source and where the files are."""
+    requests = {name: _asks(one) for name, one in rubric.requests.items()}
+    return replace(rubric, title="", source="", digest="", folder=Path(), requests=requests)
+
+
+def _kept(lake_root: Path, name: str, digest: str) -> Rubric | None:
+    folder = _folder(lake_root, name, digest)
+    for fetch in (False, True):
+        if fetch:
+            pull(lake_root, folder.relative_to(lake_root).as_posix())
+        try:
+            found = load_rubric(folder)
+        except RubricError:  # not there, or half of it: another Salon may have been killed while it kept it
+            continue
+        if found.digest == digest:
+            return found
+    return None
+
+
+def _folder(lake_root: Path, name: str, digest: str) -> Path:
+    return lake_root / "rubrics" / digest / name
