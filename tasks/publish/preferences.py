@@ -92,7 +92,8 @@ def pair_boards(tables: Mapping[Table, pl.DataFrame]) -> list[PairBoard]:
     if PREFERENCES not in tables or tables[PREFERENCES].is_empty():
         return []
     compared = tables[PREFERENCES].filter(category=Total.MACRO.value)
-    ratings, biases = tables[PREFERENCE_RATINGS], tables[POSITION_BIAS].filter(category=Total.MACRO.value)
+    ratings = tables[PREFERENCE_RATINGS]
+    biases = tables[POSITION_BIAS].filter(category=Total.MICRO.value)  # shares of the pairs that are counted beside them
     listed = dict(compared.group_by("rubric_id").agg(pl.col("dimension").unique()).iter_rows())
     found = []
     for rubric_id, judge_model, dimension in compared.select("rubric_id", "judge_model", "dimension").unique().iter_rows():

@@ -76,3 +76,10 @@ def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not
     told = pair_answers(board)[0]
     assert told.startswith("Because of missing verdicts, 2 cannot be told from 1: it wins 100.0 % [")
     assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts are missing.")
+
+
+def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
+    """Of 55 pairs five go by the order, all in the small category: the mean over categories would be half of them."""
+    (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, "large"), *said("2", "1", "f " * 5, "small")]))
+    told = "The picture shown first won 55 % of all verdicts; in 9 % of 55 pairs the two orders disagree."
+    assert pair_answers(board)[-1] == told
