@@ -25,7 +25,11 @@ PREFERENCES = (
     c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B,
     flag("is_to_baseline", "Whether b is the benchmark file's baseline."),
     flag("is_to_predecessor", "Whether b is the previous checkpoint of the same model."),
-    share("win_rate", "Share of judged pairs that a wins. A tie, or a pair whose two orders disagree, counts as half."),
+    share(
+        "win_rate",
+        "Share of judged pairs that a wins; of `__macro__` the mean of the categories' shares. A tie, or a pair whose two orders "
+        "disagree, counts as half.",
+    ),
     number("se", "Standard error of win_rate, with prompts as clusters.", low=0), f.DF,
     share("ci_low", "Lower end of win_rate's interval, not corrected for multiple comparisons."),
     share("ci_high", "Upper end of win_rate's uncorrected interval."), f.CI_LEVEL, f.CI_METHOD,

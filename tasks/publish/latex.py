@@ -10,7 +10,7 @@ import polars as pl
 
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
-from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_lines
+from tasks.publish.preferences import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_lines
 from tasks.publish.standings.wording import weights
 
 _COMMANDS = {
@@ -38,7 +38,7 @@ _NOTE = (
     r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
 _NOTE_OF_PAIRS = (
-    r"Win rates of the first against the second with their 95\,\% intervals for prompts like these, corrected for all "
+    r"Win rates of the first against the second{over} with their 95\,\% intervals for prompts like these, corrected for all "
     r"comparisons of their family; a tie counts half, and so does a pair whose two orders disagree. "
     r"Prompts are the independent unit."
 )
@@ -98,8 +98,8 @@ def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[Leaderb
 
 
 def _table_of_pairs(number: int, board: PairBoard) -> str:
-    named = f"{escape_latex(board.rubric_id)}, {escape_latex(board.dimension)}"
-    caption = f"{named}, pairs in both orders, judged by {escape_latex(board.judge_model)}. {_NOTE_OF_PAIRS}"
+    named, over = f"{escape_latex(board.rubric_id)}, {escape_latex(board.dimension)}", OVER_CATEGORIES * board.has_categories
+    caption = f"{named}, pairs in both orders, judged by {escape_latex(board.judge_model)}. {_NOTE_OF_PAIRS.format(over=over)}"
     lines = (rf"{{}}{' & '.join(map(escape_latex, cells))} \\" for cells in (PAIR_HEADERS, *pair_lines(board)))
     head = next(lines)
     return "\n".join([*_opened(number, caption, "llrlrrl"), head, r"\midrule", *lines, *_CLOSED])

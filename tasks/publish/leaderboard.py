@@ -15,7 +15,7 @@ from schemas.statuses.cells import CellStatus, Total
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines
+from tasks.publish.preferences import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_answers, pair_lines
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
@@ -38,9 +38,9 @@ range holds the ranks these prompts leave open. A failure is counted and never a
 with a score that counts. `salon explain CELL` shows what a number is made of.
 """
 _NOTES_OF_PAIRS = """\
-A win rate is the share of pairs that the first wins; a tie counts half, and so does a pair whose two orders disagree. The
-interval is for prompts like these, with prompts as the independent unit, corrected together for all comparisons of their family.
-A pair without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
+A win rate is the share of pairs that the first wins{over_categories}; a tie counts half, and so does a pair whose two orders
+disagree. The interval is for prompts like these, with prompts as the independent unit, corrected together for all comparisons
+of their family. A pair without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
 """
 
 
@@ -173,7 +173,8 @@ def leaderboard_page(cells: pl.DataFrame, name: PublicationName, pairs: Sequence
     ]
     rows = leaderboard_rows(cells)
     means = [markdown_tables(rows), _NOTES] if rows or not pairs else []
-    notes = [_NOTES_OF_PAIRS] if pairs else []
+    over = OVER_CATEGORIES if any(board.has_categories for board in pairs) else ""
+    notes = [_NOTES_OF_PAIRS.format(over_categories=over)] if pairs else []
     return "\n".join([title, *_of_pairs(pairs), *said, *means, *notes, f"Publication {name.publication_id}.\n"])
 
 

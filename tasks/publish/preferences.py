@@ -38,6 +38,7 @@ class PairBoard:
     comparisons: Sequence[Row]
     ratings: Sequence[Row]
     bias: Row | None
+    has_categories: bool  # then a win rate is the mean over them
 
     @property
     def anchor(self) -> str:
@@ -103,7 +104,8 @@ def pair_boards(tables: Mapping[Table, pl.DataFrame]) -> list[PairBoard]:
         is_main = main[0] if main else is_headline(dimension, listed[rubric_id])
         rated = [row | {"estimate": row["rating"]} for row in ratings.filter(**mine).to_dicts()]
         bias = next(iter(biases.filter(**mine).to_dicts()), None)
-        board = PairBoard(rubric_id, judge_model, dimension, is_main, rows, sorted(rated, key=best_first), bias)
+        has_categories = not set(tables[PREFERENCES].filter(**mine)["category"]) <= {*Total}
+        board = PairBoard(rubric_id, judge_model, dimension, is_main, rows, sorted(rated, key=best_first), bias, has_categories)
         place = {(row["model"], row["checkpoint"]): number for number, row in enumerate(board.ratings)}
         rows.sort(key=lambda row: (place[row["model_a"], row["checkpoint_a"]], place[row["model_b"], row["checkpoint_b"]]))
         found.append(board)
@@ -188,6 +190,9 @@ def _of_judge(board: PairBoard) -> list[str]:
     likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
     return [f"{likes}; in {100 * bias['order_dependent']:.0f} % of {bias['n_both_orders']:,} pairs the two orders disagree."]
 
+
+OVER_CATEGORIES = ", averaged over the categories, all with the same weight"
+"""What a win rate is where there are categories: behind "the share of pairs that the first wins"."""
 
 PAIR_HEADERS = ("checkpoint", "against", "wins and 95 % interval", "better?", "won, tied, lost", "prompts", "pair")
 

@@ -1,9 +1,16 @@
 """Differences that nobody can show, for so few prompts or for failures: what is said in place of a claim."""
 
+from datetime import date
+
 import pytest
 
+from schemas.tables.published import BENCHMARK_LONG
+from tasks.publish.folders import PublicationName
+from tasks.publish.latex import latex_tables
+from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.preferences import pair_answers, pair_boards
 from tasks.publish.standings.answers import answers
+from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import difference
 from tests.aggregate.preferences.conftest import said, tables
 from tests.support.standing_rows import BETTER, OPEN, row
@@ -83,3 +90,13 @@ def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
     (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, "large"), *said("2", "1", "f " * 5, "small")]))
     told = "The picture shown first won 55 % of all verdicts; in 9 % of 55 pairs the two orders disagree."
     assert pair_answers(board)[-1] == told
+
+
+@pytest.mark.parametrize("categories", [("large", "small"), (None, None)], ids=["of two categories", "of none"])
+def test_a_win_rate_is_said_to_be_a_mean_over_categories_where_there_are_any(categories):
+    large, small = categories
+    (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, large), *said("3", "1", "a " * 5, small)]))
+    cells, name = placed({BENCHMARK_LONG: BENCHMARK_LONG.empty()}), PublicationName("bench", "f" * 64, date(2026, 1, 1))
+    told = "the first wins, averaged over the categories, all with the same weight; a tie"
+    assert (told in " ".join(leaderboard_page(cells, name, [board]).split())) is (large is not None)
+    assert (", averaged over the categories" in latex_tables([], [board], title="t")) is (large is not None)

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
 from schemas.records import ALL_JUDGES
-from tasks.publish.preferences import PairBoard, counts, pair_answers, rating, verdict, win_rate
+from tasks.publish.preferences import OVER_CATEGORIES, PairBoard, counts, pair_answers, rating, verdict, win_rate
 from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
@@ -22,7 +22,10 @@ def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool
         console.print(Text.assemble((one_line(board.rubric_id), "bold"), one_line(f", pairs in both orders, {whose}")))
         for sentence in pair_answers(board) if board.is_headline else ():
             console.print(Text(one_line(f" {sentence}")))
-        console.print(Text(one_line(f" {board.dimension}: the win rate of the first against the second; a tie counts half")))
+        over = OVER_CATEGORIES * board.has_categories
+        console.print(
+            Text(one_line(f" {board.dimension}: the win rate of the first against the second{over}; a tie counts half"))
+        )
         console.print(_comparisons(board))
         console.print(_ratings(board))
         console.print()
