@@ -52,7 +52,7 @@ def _ratings(board: PairBoard) -> Table:
     table.add_column("rank" if board.n_ranked is None else f"rank of {board.n_ranked}", justify="right", no_wrap=True)
     table.add_column("checkpoint", overflow="fold", min_width=10)
     being = "" if board.zero is None else f", {'the mean' if board.zero == '__mean__' else one_line(board.zero)} being 0"
-    table.add_column(f"rating [95 %]{being}")
+    table.add_column(f"rating [95 %, not corrected]{being}")
     for row in board.ratings:
         style = "bold" if row["rank_high"] == 1 else ""
         table.add_row(rank(row), Text(one_line(board.name(row)), style=style), Text(rating(row), style=style))

@@ -10,7 +10,7 @@ from tests.aggregate.preferences.conftest import said, tables
 MIXED = "a b a b = " * 6
 EQUALS = said("1", "2", MIXED) + said("2", "3", MIXED) + said("1", "3", MIXED)
 UNDEFEATED = [row for other in "123" for row in said("4", other, "a " * 30)]
-RATED = "rating [95 %], m/1 being 0"
+RATED = "rating [95 %, not corrected], m/1 being 0"
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,10 @@ RATED = "rating [95 %], m/1 being 0"
         pytest.param(EQUALS + UNDEFEATED, f"rank of 4 checkpoint {RATED}", ["1 4 won all", "2–4 1 0"], id="one won all"),
         pytest.param(EQUALS, f"rank of 3 checkpoint {RATED}", ["1–3 1 0"], id="all are rated"),
         pytest.param(
-            said("1", "2", "a a"), "rank checkpoint rating [95 %]", ["– 1 separated", "– 2 separated"], id="nobody has a rank"
+            said("1", "2", "a a"),
+            "rank checkpoint rating [95 %, not corrected]",
+            ["– 1 separated", "– 2 separated"],
+            id="nobody has a rank",
         ),
     ],
 )

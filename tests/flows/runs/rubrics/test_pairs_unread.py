@@ -74,7 +74,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
         ("blocked", "unjudged", None, None)
     ]
     assert set(tables[POSITION_BIAS].filter(category=MACRO)["status"]) == {"blocked"}
-    assert "rating [95 %] \n" in said.out
+    assert "rating [95 %, not corrected] \n" in said.out
     assert f"of {N_PAIRS} pairs have verdicts in both orders: too few to detect a position bias." in said.out
     page = (made / "report.html").read_text()
     assert f"<dt>Pairs, both orders</dt><dd>{N_PAIRS}</dd>" in page
