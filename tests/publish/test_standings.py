@@ -152,6 +152,19 @@ def test_a_model_whose_checkpoint_has_no_name_is_called_by_its_own():
     assert answers(rows)[0] == "a is the best of 3, on 40 shared prompts."
 
 
+@pytest.mark.parametrize(
+    ("ranks", "told"),
+    [
+        pytest.param([(1, 2), (1, 2), (3, 3)], "a and b may each be the best of 3, compared in pairs: 5 prompts have", id="two"),
+        pytest.param([(1, 3)] * 3, "These prompts cannot tell which of a, b and c is best.", id="nobody can tell"),
+    ],
+)
+def test_the_prompts_that_all_share_are_not_said_to_be_what_two_are_compared_on(ranks, told):
+    n_prompts = {"a": 60, "b": 60, "c": 5}
+    rows = [row(name, rank, n_prompts=n, n_shared_prompts=5) for (name, n), rank in zip(n_prompts.items(), ranks, strict=True)]
+    assert answers(rows)[0].startswith(told)
+
+
 def test_who_has_no_rank_is_named_with_the_reason():
     rows = [row("1", None, state="not_compared", standing_reason="alone")]
     assert answers(rows) == ["1: no rank: there is no other checkpoint to compare it with.", "No score is missing."]

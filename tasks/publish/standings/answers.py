@@ -45,13 +45,20 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     if len(rankings) == 1:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
+        two_most = sorted(row["n_prompts"] for row in rankings[key])[-2:]
+        is_of_pairs = not prompts or (
+            n > len(two_most) and prompts < two_most[0]
+        )  # two of them are compared on more prompts than all share
         if len(first) == n:
-            what = counted(prompts, "prompt") if prompts else "These prompts"
+            what = counted(prompts, "prompt") if prompts and not is_of_pairs else "These prompts"
             return [f"{what}{_with_failures(rankings[key], listed(first))}."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
             return [f"None of {n} is the best: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
-        on = f"on {counted(prompts, 'shared prompt')}" if prompts else f"compared in pairs: no prompt has a score of all {n}"
+        on = f"on {counted(prompts, 'shared prompt')}"
+        if is_of_pairs:
+            have = f"{counted(prompts, 'prompt')} {'has' if prompts == 1 else 'have'}" if prompts else "no prompt has"
+            on = f"compared in pairs: {have} a score of all {n}"
         return [f"{what} of {n}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(N_NAMED)]
