@@ -165,6 +165,17 @@ def test_the_prompts_that_all_share_are_not_said_to_be_what_two_are_compared_on(
     assert answers(rows)[0].startswith(told)
 
 
+def test_a_checkpoint_without_a_rank_for_two_reasons_has_each_with_its_dimension():
+    """Of two dimensions; one reason for both is said once."""
+    coverage = {("3", "q"): 0.517, ("3", "s"): 0.767, ("2", "q"): 0.4, ("2", "s"): 0.4}
+    rows = [row(name, None, dimension=key, state="blocked", coverage=share) for (name, key), share in coverage.items()]
+    assert answers(rows)[:3] == [
+        "2: blocked, 40.0 % of the judgements have a score.",
+        "3 in q: blocked, 51.7 % of the judgements have a score.",
+        "3 in s: blocked, 76.7 % of the judgements have a score.",
+    ]
+
+
 def test_who_has_no_rank_is_named_with_the_reason():
     rows = [row("1", None, state="not_compared", standing_reason="alone")]
     assert answers(rows) == ["1: no rank: there is no other checkpoint to compare it with.", "No score is missing."]

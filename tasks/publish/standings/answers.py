@@ -20,10 +20,12 @@ def answers(rows: Sequence[Row]) -> list[str]:
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
         said.append(_against_the_one_before(one, mine, other))
+    unranked = [row for row in sorted(rows, key=_by_name) if row["state"] != StandingState.RANKED]
+    without = [(name(row), row["dimension"], no_rank(row)) for row in unranked]
+    n_reasons = Counter(one for one, _ in {(one, reason) for one, _, reason in without})
     reasons: dict[str, list[str]] = {}
-    for row in sorted(rows, key=_by_name):
-        if row["state"] != StandingState.RANKED:
-            reasons.setdefault(no_rank(row), []).append(name(row))
+    for one, dimension, reason in without:
+        reasons.setdefault(reason, []).append(one if n_reasons[one] == 1 else f"{one} in {dimension}")
     said += [f"{listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
     return [*said, missing(rows)]
 
