@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange.printing import print_imported
+from flows.commands.printed.categories import print_worse
 from flows.commands.printed.failures import print_failed
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
@@ -178,10 +179,11 @@ def print_leaderboard(console: Console, folder: Path) -> None:
     """The leaderboard of a publication, in short: the answers, and a table for each rubric and judge."""
     print_pairs(console, boards_in(folder), is_short=True)
     cells, compared = read_cells(folder), folder / f"{COMPARISONS.name}.parquet"
-    before = to_predecessors(pl.read_parquet(compared)) if compared.is_file() else []
-    moves = moves_of(folder.parents[3], folder.parent.name, before)
+    comparisons = pl.read_parquet(compared) if compared.is_file() else COMPARISONS.empty()
+    moves = moves_of(folder.parents[3], folder.parent.name, to_predecessors(comparisons))
     rows = marked(leaderboard_rows(cells, is_headline_only=True), moves)
     print_rows(console, rows, with_moves(answers_of(cells), moves, headlines(cells)))
+    print_worse(console, comparisons, command="salon table ")
 
 
 def print_summary(console: Console, summary: "RunSummary") -> None:

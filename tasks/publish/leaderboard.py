@@ -19,6 +19,7 @@ from tasks.publish.preferences import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, 
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
+from tasks.publish.standings.worse_categories import worse_categories
 
 _HEADERS = (
     "rank",
@@ -32,7 +33,7 @@ _HEADERS = (
     "cell",
 )
 _NOTES = """\
-Means over categories, all with the same weight; the interval is for prompts like these, with prompts as the independent
+{means}; the interval is for prompts like these, with prompts as the independent
 unit. Ranks and differences are paired by prompt and corrected together for all comparisons of their family: a rank
 range holds the ranks these prompts leave open. A failure is counted and never averaged in. Coverage is the share of judgements
 with a score that counts. `salon explain CELL` shows what a number is made of.
@@ -164,15 +165,24 @@ def _score(cell: dict[str, object]) -> str:
     return f"{text} ({shown})"
 
 
-def leaderboard_page(cells: pl.DataFrame, name: PublicationName, pairs: Sequence[PairBoard] = ()) -> str:
-    """The page: the answer in sentences and a table for each rubric, judge and dimension, best first. `cells` are placed."""
+def leaderboard_page(
+    cells: pl.DataFrame, name: PublicationName, pairs: Sequence[PairBoard] = (), comparisons: pl.DataFrame | None = None
+) -> str:
+    """The page: the answer in sentences and a table for each rubric, judge and dimension, best first. `cells` are placed.
+
+    Categories that got worse are named where `comparisons` are given.
+    """
     title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
     said = [
         f"- **{escape_markdown(rubric_id)}**, {escape_markdown(judged_by(judge))}: {escape_markdown(' '.join(sentences))}\n"
         for (rubric_id, judge), sentences in answers_of(cells).items()
     ]
     rows = leaderboard_rows(cells)
-    means = [markdown_tables(rows), _NOTES] if rows or not pairs else []
+    fell = None if comparisons is None else worse_categories(comparisons)
+    said += [f"- {escape_markdown(fell[0])}\n"] if fell else []
+    has_categories = bool(set(cells["category"]) - {*Total})
+    what = "Means over categories, all with the same weight" if has_categories else "Means"
+    means = [markdown_tables(rows), _NOTES.format(means=what)] if rows or not pairs else []
     over = OVER_CATEGORIES if any(board.has_categories for board in pairs) else ""
     notes = [_NOTES_OF_PAIRS.format(over_categories=over)] if pairs else []
     return "\n".join([title, *_of_pairs(pairs), *said, *means, *notes, f"Publication {name.publication_id}.\n"])

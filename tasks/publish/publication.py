@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from schemas.metrics import CELL_ORDER
-from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.stored import CHECKS, PICTURES, QUARANTINE
 from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import locked, scratch, write_bytes, write_parquet
@@ -106,7 +106,7 @@ def _texts(made: Draft) -> dict[str, bytes]:
     pairs = pair_boards(made.tables)
     texts = {
         "benchmark_long.csv": to_csv(ordered.select(BENCHMARK_LONG.columns)),
-        "leaderboard.md": leaderboard_page(cells, made.name, pairs).encode(),
+        "leaderboard.md": leaderboard_page(cells, made.name, pairs, made.tables.get(COMPARISONS)).encode(),
         "leaderboard.tex": leaderboard_tex(cells, made.name, pairs).encode(),
     }
     texts |= {f"{t.name}.csv": to_csv(frame.sort(list(t.key)).select(t.columns)) for t, frame in further.items()}

@@ -5,6 +5,7 @@ from datetime import date
 import polars as pl
 import pytest
 
+from schemas.metrics import TOTALS
 from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_page, leaderboard_rows
@@ -78,6 +79,8 @@ def test_the_page_says_what_it_shows(small_cells):
     assert page.startswith("# nightly, 2026-11-03\n")
     assert "| – | lab/north | 1\\|a | 6.50 \\[" in page
     assert "77.8 %" in page
+    assert "\nMeans over categories, all with the same weight; the interval" in page
+    assert "\nMeans; the interval" in leaderboard_page(small_cells.filter(pl.col("category").is_in(TOTALS)), NAME)
 
 
 def test_failures_stand_beside_every_figure_of_an_address_also_those_of_old_publications():

@@ -1,7 +1,6 @@
 """A rubric's means by category as one table: a row for each checkpoint, a column for each category. Rankings are tables.py."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 from rich.table import Table
@@ -9,9 +8,10 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
-from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict
+from schemas.statuses.cells import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings.wording import DASH, made_by, number
+from tasks.publish.standings.worse_categories import worse_categories
 
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 
@@ -39,40 +39,13 @@ def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl
             console.print(Text(" with intervals and any ranks: --category NAME\n", style="dim"))
 
 
-_N_WORSE = 5
-
-
-def print_worse(console: Console, comparisons: pl.DataFrame) -> None:
-    """The single categories in which a checkpoint is worse than its predecessor, at the corrected level.
-
-    Without any the clearest fall by its uncorrected interval, as what it is: one of many that were looked at.
-    """
-    looked_at = comparisons.filter(
-        pl.col("comparison") == ComparisonKind.PREDECESSOR.value, pl.col("delta").is_not_null(), ~pl.col("category").is_in(TOTALS)
-    )
-    worse = looked_at.filter(
-        pl.col("verdict") == ComparisonVerdict.LOWER.value, pl.col("family").str.starts_with("categories")
-    ).sort("p_adjusted", "rubric_id", "judge_model", "category")
-    falls = looked_at.filter(pl.col("ci_high") < 0, ~pl.col("is_primary")).sort("p", "delta")
-    if not worse.is_empty():
-        named = [f"{_fall(row)} {number(row['delta'], 2)})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
-        more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
-        said = (
-            f"worse than its predecessor in single categories, exploratory: {', '.join(named)}{more}; --category NAME shows one"
-        )
-        console.print(Text(one_line(said), style="red"))
-    elif not falls.is_empty():
-        row = falls.row(0, named=True)
-        interval = f"{number(row['delta'], 2)} [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
-        said = (
-            f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (a hint, not a finding): "
-            f"{_fall(row)} {interval}); --category NAME shows one"
-        )
-        console.print(Text(one_line(said), style="yellow"))
-
-
-def _fall(row: Mapping[str, Any]) -> str:
-    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
+def print_worse(console: Console, comparisons: pl.DataFrame, *, command: str = "") -> None:
+    """worse_categories(); `command` is the one whose --category shows one."""
+    found = worse_categories(comparisons)
+    if found is not None:
+        said, is_finding = found
+        style = "red" if is_finding else "yellow"
+        console.print(Text(one_line(f"{said}; {command}--category NAME shows one"), style=style))
 
 
 def _blocks(categories: list[str], width: int) -> list[list[str]]:

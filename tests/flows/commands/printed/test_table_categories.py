@@ -90,6 +90,9 @@ def test_the_categories_that_got_worse_are_named_below_the_table(
         "--category NAME shows one"
     )
     assert "worse than its predecessor" not in salon("table", "--rubric", "small").out
+    (page,) = lake.glob("publish/v1/nightly/*/leaderboard.md")
+    told = page.read_text().replace("\\", "")
+    assert "\n- worse than its predecessor in single categories, exploratory: counting (small, eye, score: step-2 -3.50)" in told
 
 
 def falling(category: str, p: float, high: float, **changes: Any) -> dict[str, Any]:

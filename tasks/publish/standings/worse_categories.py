@@ -1,0 +1,42 @@
+"""In which single categories a checkpoint fell behind its predecessor. The test is in tasks/aggregate/comparisons."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from schemas.metrics import TOTALS
+from schemas.statuses.cells import ComparisonKind, ComparisonVerdict
+from tasks.publish.standings.wording import number
+
+_N_WORSE = 5
+
+
+def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
+    """The categories that got worse at the corrected level, and True; None where nothing fell.
+
+    Without any the clearest fall by its uncorrected interval, as what it is, one of many that were looked at, and False.
+    """
+    looked_at = comparisons.filter(
+        pl.col("comparison") == ComparisonKind.PREDECESSOR.value, pl.col("delta").is_not_null(), ~pl.col("category").is_in(TOTALS)
+    )
+    worse = looked_at.filter(
+        pl.col("verdict") == ComparisonVerdict.LOWER.value, pl.col("family").str.starts_with("categories")
+    ).sort("p_adjusted", "rubric_id", "judge_model", "category")
+    falls = looked_at.filter(pl.col("ci_high") < 0, ~pl.col("is_primary")).sort("p", "delta")
+    if not worse.is_empty():
+        named = [f"{_fall(row)} {number(row['delta'], 2)})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
+        more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
+        return f"worse than its predecessor in single categories, exploratory: {', '.join(named)}{more}", True
+    if not falls.is_empty():
+        row = falls.row(0, named=True)
+        interval = f"{number(row['delta'], 2)} [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
+        return (
+            f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (a hint, not a finding): "
+            f"{_fall(row)} {interval})"
+        ), False
+    return None
+
+
+def _fall(row: Mapping[str, Any]) -> str:
+    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
