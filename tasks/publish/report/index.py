@@ -41,7 +41,7 @@ N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 
 Row = dict[str, Any]
-_SERIES = ("rubric_id", "judge_model", "model", "dimension", "category")
+_SERIES = ("rubric_id", "rubric_version", "judge_model", "model", "dimension", "category")
 N_ALARMS_SHOWN = 12
 _SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
 
@@ -198,7 +198,10 @@ def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
     """Each series, and below it its anchors' where no series before has shown them; `n_most` in all."""
     shown: set[tuple[Any, ...]] = set()
     for mine in series:
-        anchors = (*(mine[0][name] for name in ("rubric_id", "judge_model", "dimension", "category")), mine[-1]["anchor_set"])
+        anchors = (
+            *(mine[0][name] for name in ("rubric_id", "rubric_version", "judge_model", "dimension", "category")),
+            mine[-1]["anchor_set"],
+        )
         for of, is_new in (("", True), ("anchor_", anchors not in shown)):
             if n_most > 0 and is_new and (figure := _figure(mine, of)) is not None:
                 shown |= {anchors} if of else set()
@@ -220,7 +223,7 @@ def _figure(series: list[Row], of: str) -> Figure | None:
 
     first = series[0]
     who = "the frozen anchors" if of else first["model"]
-    title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}"
+    title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}, version {first['rubric_version']}"
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
     if any(row["measured_by"] not in (first["judge_model"], None) for row in series):
         title += f", judged by {_judges(series)}"

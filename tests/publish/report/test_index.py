@@ -158,6 +158,14 @@ def test_the_anchors_are_drawn_once_and_stand_in_the_table(tmp_path, small, publ
         assert text in page, text
 
 
+def test_two_versions_of_a_rubric_are_two_drawings(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    rows = [drift_row(index, rubric_version="1" if index < 5 else "2") for index in range(9)]
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame(rows))
+    drawn = re.findall(r"<figcaption[^>]*>([^<]*)<", write_index(tmp_path).read_text())
+    assert drawn == [f"north: overall score under small, version {version}" for version in "12"]
+
+
 def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     home = tmp_path / "publish" / "v1" / "nightly" / "agreement"
