@@ -60,9 +60,9 @@ def hold_against_people(
 ) -> AgreementSummary:
     """Hold a benchmark's scores against people's ratings, or against one of its judges.
 
-    file: the benchmark file. ratings: tables of ratings, or folders of them. run_date: its logical date (default: today, UTC).
-    replies: take in these recorded replies first. votes: tables of votes on pairs of pictures, or folders of them.
-    against_judge: the judge in people's place. Raises InputError where the file has none of this name, or no other.
+    file: the benchmark file. ratings: tables of ratings, or folders of them. run_date: its logical date (default: today in
+    [nightly] timezone). replies: take in these recorded replies first. votes: tables of votes on pairs of pictures, or folders
+    of them. against_judge: the judge in people's place. Raises InputError where the file has none of this name, or no other.
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         run = open_run(file, run_date)

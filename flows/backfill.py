@@ -64,9 +64,9 @@ def backfill(
     """Judge what past checkpoints still lack, and publish everything done in one table. One backfill of a benchmark at a time.
 
     file: the benchmark file. checkpoints: these, as checkpoint or model/checkpoint. since: those made on this day or later (with
-    neither: all). run_date: the publication's logical date (default: today, UTC). judge_url: ask here in place of the judges' own
-    addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most. runner: local,
-    processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
+    neither: all). run_date: the publication's logical date (default: today in [nightly] timezone). judge_url: ask here in place
+    of the judges' own addresses. max_usd: spend at most this in all. at_once: checkpoints asked at the same time, 64 at most.
+    runner: local, processes or dask, in place of the file's own. retry: "rejected" asks again what the provider rejected.
     patience_minutes: how long to wait for an endpoint that is down, counted from its first failure.
     """
     with heeding_sigterm(say_stopping), redacted_errors():

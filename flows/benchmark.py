@@ -32,7 +32,7 @@ def benchmark(
 ) -> RunSummary:
     """Run one benchmark file to a published table.
 
-    file: the benchmark file. run_date: its logical date (default: today, UTC). checkpoints: only these.
+    file: the benchmark file. run_date: its logical date (default: today in [nightly] timezone). checkpoints: only these.
     judge_url: ask here in place of the judges' own addresses. replies: import these recorded replies, or
     results of exported requests, and ask nobody.
     max_usd: spend at most this, in place of the file's own limit. runner: local, processes or dask, in place of the file's own.

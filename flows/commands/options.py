@@ -10,7 +10,10 @@ import typer
 from schemas.benchmark.file import Retry, Runner
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
-RunDate = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today, UTC.")]
+RunDate = Annotated[
+    datetime | None,
+    typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today in the file's [nightly] timezone, else UTC."),
+]
 Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 RunnerOption = Annotated[

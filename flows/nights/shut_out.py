@@ -12,12 +12,11 @@ from tasks.publish.pointer import read_pointer
 
 
 def why_shut_out(run: StageContext, now: datetime) -> str | None:
-    """In a sentence, that the benchmark's current publication is of a later day than any that has come; None where it is not."""
+    """In a sentence, that the benchmark's current publication is of a day that has not come; None where it is not."""
     home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
     fresh(home / POINTER)
     current = read_pointer(home)
-    last = max(now.date(), run.benchmark.nightly.newest_due(now).date())
-    if current is None or current["run_date"] <= last.isoformat():
+    if current is None or current["run_date"] <= run.benchmark.nightly.today(now).isoformat():
         return None
     id_ = current["publication_id"][:12]
     return (

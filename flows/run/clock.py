@@ -25,7 +25,7 @@ def check_today(run: RunContext) -> None:
     """Raise InputError where the run is dated today, and it is another day by the ledger's clock."""
     if sqlite_file(parse_url(run.ledger_url)) is None:
         with opened(run.ledger_url) as ledger:
-            check_date(ledger, run, lambda now: now.date())
+            check_date(ledger, run, run.benchmark.nightly.today)
 
 
 def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date], *, may_be_earlier: bool = False) -> None:

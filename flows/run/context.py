@@ -60,8 +60,8 @@ def open_run(
 ) -> StageContext:
     """Open the run a benchmark file describes.
 
-    `run_date` defaults to today in UTC; `judge_url` is asked in place of every judge's own `base_url`; `max_usd` stands
-    in place of the file's own.
+    `run_date` defaults to today in `[nightly] timezone`; `judge_url` is asked in place of every judge's own `base_url`;
+    `max_usd` stands in place of the file's own.
     Raises InputError: what is wrong with the file, the lake or a rubric; a rubric that lint finds fault with is never asked by.
     """
     benchmark = load_benchmark(file)
@@ -86,7 +86,8 @@ def open_run(
     lake = open_lake(benchmark.lake, benchmark.folder.resolve())
     benchmark = with_identities(benchmark, lake.root)
     ids = RunIds(code_version=code_version())
-    return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), run_date or datetime.now(UTC).date(), ids)
+    day = run_date or benchmark.nightly.today(datetime.now(UTC))
+    return StageContext(benchmark, rubrics, lake, ledger_url(benchmark, lake), day, ids)
 
 
 def _check_programs(benchmark: Benchmark, rubrics: Mapping[str, Rubric]) -> None:

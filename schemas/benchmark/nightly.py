@@ -56,6 +56,10 @@ class Nightly(Section):
             raise ValueError(f'{name!r} is not a time zone; write one such as "Europe/Berlin" or "UTC"') from error
         return name
 
+    def today(self, now: datetime) -> date:
+        """The date of this moment in `timezone`: of a run or a backfill, as of a night."""
+        return now.astimezone(ZoneInfo(self.timezone)).date()
+
     def newest_due(self, now: datetime) -> datetime:
         """The latest moment at or before `now` at which a night is due, in the schedule's own time zone."""
         local = now.astimezone(ZoneInfo(self.timezone)).replace(second=1, microsecond=0)  # what is looked for lies before it
