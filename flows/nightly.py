@@ -14,6 +14,7 @@ from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
 from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.record import Night, mutex_name, note_night, note_told, notes
+from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
     EVENTS,
@@ -176,12 +177,12 @@ def _tell(run: StageContext, summary: NightSummary) -> None:
     """Send a night's events, now that no further try is made, less what an earlier start at it told; they are noted."""
     assert summary.run is not None
     name, root = run.benchmark.name, run.lake.root
-    told = notes(root, name)[run.run_date.isoformat()].told
-    told = EVENTS if told is None else told
+    note = notes(root, name)[run.run_date.isoformat()]
+    told = EVENTS if note.told is None else note.told
     sent = tell_prefect(run, summary.run, summary.run.cells, told=told)
     if summary.same_as is not None and NIGHT_STALE not in told:
         sent += send(name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
-    shut_out = why_shut_out(run, datetime.now(UTC))
+    shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
     if shut_out is not None and NIGHT_SHUT_OUT not in told:
         sent += send(name, run.run_date, [night_shut_out(shut_out)])
     if sent:

@@ -77,9 +77,9 @@ def nightly(
         out.print(f"the night of {summary.run_date} is already published ({summary.publication_id[:12]}); nothing was sent")
         opened = open_night(file, summary.run_date, is_asking=False)
         print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
-        return _print_shut_out(out, opened)
+        return _print_not_current(out, opened)
     opened = open_night(file, summary.run_date, is_asking=False)
-    return max(_print_night(out, summary, summary.run, opened), _print_shut_out(out, opened))
+    return max(_print_night(out, summary, summary.run, opened), _print_not_current(out, opened))
 
 
 def _check(opened: StageContext) -> int:
@@ -94,20 +94,23 @@ def _check(opened: StageContext) -> int:
     print(f"{name}: the night of {day} {said}", file=sys.stderr if note is None else sys.stdout)
     shut_out = why_shut_out(opened, datetime.now(UTC))
     short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
+    if shut_out is not None and note is not None and note.behind:
+        short = None  # for that very reason
     for told in (shut_out, None if short is None else short.told):
         if told is not None:
             print(one_line(told), file=sys.stderr)
     return 0 if note is not None and shut_out is None and short is None else 1
 
 
-def _print_shut_out(out: Console, opened: StageContext) -> int:
-    """Where no night becomes current, that and what to do; the exit code."""
+def _print_not_current(out: Console, opened: StageContext) -> int:
+    """Where no night becomes current, or this one did not, that and what to do; the exit code."""
+    from flows.nights.shortfall import night_not_current
     from flows.nights.shut_out import why_shut_out
 
-    shut_out = why_shut_out(opened, datetime.now(UTC))
-    if shut_out is None:
+    why_not = why_shut_out(opened, datetime.now(UTC)) or night_not_current(opened)
+    if why_not is None:
         return 0
-    out.print(name_of(shut_out))
+    out.print(name_of(why_not))
     return 1
 
 

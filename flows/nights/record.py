@@ -34,7 +34,8 @@ class Night:
 class NightNote:
     """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do.
 
-    `told`: the names of the events that were sent of it; None in notes from before they were noted.
+    `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
+    a later date that was current as this night was published, and stayed so.
     """
 
     publication_id: str
@@ -42,6 +43,7 @@ class NightNote:
     anchor_set: str | None
     is_whole: bool
     told: Sequence[str] | None = None
+    behind: str | None = None
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -52,11 +54,23 @@ def night_budget(name_in_ledger: str, run_date: date) -> str:
     return sha256(f"night {run_date.isoformat()} of {name_in_ledger}".encode()).hexdigest()
 
 
-def note_night(lake_root: Path, benchmark: str, night: Night, run_date: date, publication_id: str, *, is_whole: bool) -> None:
-    """Note a night, in place of an earlier note of the same date; what was told of it stays told."""
+def note_night(
+    lake_root: Path,
+    benchmark: str,
+    night: Night,
+    run_date: date,
+    publication_id: str,
+    *,
+    is_whole: bool,
+    behind: str | None = None,
+) -> None:
+    """Note a night, in place of an earlier note of the same date; what was told of it, and what it was behind, stays."""
     earlier = notes(lake_root, benchmark).get(run_date.isoformat())
     told = () if earlier is None else earlier.told
-    _write(lake_root, benchmark, run_date, NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told))
+    if earlier is not None and earlier.publication_id == publication_id:
+        behind = earlier.behind
+    note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind)
+    _write(lake_root, benchmark, run_date, note)
 
 
 def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from flows.nights.record import NightNote, notes
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, MANIFEST
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import boards_in
@@ -52,19 +53,29 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     current, found = read_pointer(home), find_in(home / id_)
     published = f"the night of {day} is published ({id_[:12]})"
     if current is None or current["publication_id"] != id_:
-        why = _why_not_current(home, found, current)
+        why = _why_not_current(home, found, current, note.behind)
         if why is None:
             return None if current is None else _still_blocked(home, found, current, day, exit_1)
-        shown = (
-            "nothing is current yet"
-            if current is None
-            else f"{current['publication_id'][:12]} of {current['run_date']} stays current"
-        )
-        return Shortfall(f"{published} and did not become current: {why}; {shown}", _advice(found, day), is_current=False)
+        shown, advice = "nothing is current yet", _advice(found, day)
+        if current is not None:
+            stays = current["publication_id"][:12]
+            shown = f"{stays} of {current['run_date']} stays current"
+            if current["publication_id"] == note.behind:
+                advice = f'salon withdraw FILE {stays} --because "…" lets it become current; '
+                advice += f"salon table --publication {id_[:12]} shows it"
+        return Shortfall(f"{published} and did not become current: {why}; {shown}", advice, is_current=False)
     blocked = _blocked(found, exit_1)
     if blocked is None:
         return None
     return Shortfall(f"{published} and current, and {blocked}", _advice(found, day), is_current=True)
+
+
+def night_not_current(run: StageContext) -> str | None:
+    """In a sentence, that the run's night did not become current, and what to do; None where it did or is not published."""
+    name, day = run.benchmark.name, run.run_date.isoformat()
+    note = notes(run.lake.root, name).get(day)
+    short = None if note is None else shortfall(run.lake.root, name, day, note, run.benchmark.gate.exit_1)
+    return None if short is None or short.is_current else short.told
 
 
 def newest_night_behind(lake_root: Path, benchmark: str) -> list[str]:
@@ -74,11 +85,11 @@ def newest_night_behind(lake_root: Path, benchmark: str) -> list[str]:
     return [] if short is None or short.is_current else [short.told]
 
 
-def _why_not_current(home: Path, found: Publication, current: dict[str, str] | None) -> str | None:
+def _why_not_current(home: Path, found: Publication, current: dict[str, str] | None, behind: str | None) -> str | None:
     if current is None:
         return why_not_current(standing_in(found.folder, date.fromisoformat(found.run_date)), None)
-    if current["run_date"] > found.run_date:
-        return None  # a later one took its place, or shuts nights out (shut_out.py)
+    if current["run_date"] > found.run_date and current["publication_id"] != behind:
+        return None  # a later one took its place
     standings = [
         standing_in(home / id_, date.fromisoformat(day))
         for id_, day in ((found.publication_id, found.run_date), (current["publication_id"], current["run_date"]))

@@ -1,13 +1,14 @@
-"""Whether nights are shut out: the current publication is of a day that has not come, and none before it becomes current.
+"""Whether nights are shut out: the current publication is of a later date, and none before that becomes current.
 
-It is what a host whose clock was ahead leaves behind, or a run date that was mistyped. The way back is withdrawing.py.
+It is what a host whose clock was ahead leaves behind, a run date that was mistyped, or a run of the day on which a late night
+ends. The way back is withdrawing.py.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from tasks.context import StageContext
 from tasks.lake.object_store.cache_folder import fresh
-from tasks.publish.folders import LAYOUT, POINTER
+from tasks.publish.folders import LAYOUT, POINTER, Published
 from tasks.publish.pointer import read_pointer
 
 
@@ -24,3 +25,13 @@ def why_shut_out(run: StageContext, now: datetime) -> str | None:
         "become current. Was a machine's clock ahead, or --run-date mistyped? Fix that, then withdraw it: "
         f'salon withdraw FILE {id_} --because "…"'
     )
+
+
+def shut_out_by(run: StageContext, published: Published) -> str | None:
+    """The publication of a later date that stays current as the latest night is published; None where that is current.
+
+    Also None of an earlier night, which is caught up on purpose and does not become current.
+    """
+    current = None if published.is_current else read_pointer(published.folder.parent)
+    is_latest = run.run_date >= run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
+    return current["publication_id"] if current and is_latest and current["run_date"] > run.run_date.isoformat() else None

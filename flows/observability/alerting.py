@@ -167,7 +167,7 @@ def night_failed(error: str, gives_up_at: datetime | None) -> Alert:
 
 
 def night_shut_out(why: str) -> Alert:
-    """The event that a night was published and is not current, since what is current is of a day that has not come."""
+    """The event that a night was published and is not current, since what is current is of a later date."""
     return Alert(NIGHT_SHUT_OUT, {"says": why})
 
 

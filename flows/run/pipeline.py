@@ -10,6 +10,7 @@ import polars as pl
 
 from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.record import Night, night_budget, note_night
+from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
@@ -108,7 +109,8 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     """The night's note, drift and the index of pages, once the publication stands."""
     made = published.publication_id
     if night:
-        note_night(run.lake.root, run.benchmark.name, night, run.run_date, made, is_whole=False)
+        behind = shut_out_by(run, published)
+        note_night(run.lake.root, run.benchmark.name, night, run.run_date, made, is_whole=False, behind=behind)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None

@@ -1,23 +1,31 @@
 """Runs and nights of a file have one calendar, that of its time zone; a night shut out by a later date is told of."""
 
+import os
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from flows.nights.record import notes
+from flows.observability.alerting import NIGHT_SHUT_OUT
 from tasks.publish.reading import current
-from tests.flows.flow_support import Said
+from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, write_benchmark
 
 Salon = Callable[..., Said]
+NOW = datetime.now(UTC)
 # In the far west the day before until noon UTC, in the far east the day after from ten o'clock on.
-ZONE = "Etc/GMT+12" if datetime.now(UTC).hour < 12 else "Pacific/Kiritimati"
+ZONE = "Etc/GMT+12" if NOW.hour < 12 else "Pacific/Kiritimati"
 
 
 def _today() -> date:
     return datetime.now(ZoneInfo(ZONE)).date()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 @pytest.fixture
@@ -33,3 +41,52 @@ def test_a_run_is_of_the_day_in_the_time_zone_of_the_nights(salon: Salon, file: 
     said = salon(name, file, *options)
     assert said.code == 0, said.err
     assert current(file.parent / "lake").run_date == f"{_today()}" != f"{datetime.now(UTC).date()}"
+
+
+@pytest.fixture
+def late(tmp_path: Path, judge_url: str) -> Path:
+    """A benchmark where it is noon, and the night that is due is yesterday's; somebody looked at an old checkpoint today."""
+    zone = NOW.hour - 12
+    World(tmp_path).make(1)
+    return write_benchmark(tmp_path, judge_url, nightly=f'timezone = "Etc/GMT{zone:+d}"').rename(tmp_path / "late.toml")
+
+
+def test_a_night_that_a_run_of_the_next_day_shut_out_is_told_of(salon: Salon, late: Path, sent: list[str]) -> None:
+    late.write_text(late.read_text().replace("0 2 * * *", "0 20 * * *"))
+    lake = late.parent / "lake"
+    assert salon("run", late).code == 0
+    looked = current(lake)
+    World(late.parent).make(2)
+    due = f"{date.fromisoformat(looked.run_date) - timedelta(days=1)}"
+    night = salon("nightly", late)
+    (id_,) = (note.publication_id for note in notes(lake, "nights").values())
+    said = (
+        f"the night of {due} is published ({id_[:12]}) and did not become current: its run date, {due}, is before the current "
+        f"one's, {looked.run_date}; {looked.publication_id[:12]} of {looked.run_date} stays current"
+    )
+    assert (night.code, said in _one_line(night.out)) == (1, True), night
+    assert NIGHT_SHUT_OUT in sent
+    sent.clear()
+    again, check, doctor = salon("nightly", late), salon("nightly", late, "--check"), salon("doctor", late)
+    assert sent == [], "it is sent once"
+    assert (again.code, said in _one_line(again.out)) == (1, True), again
+    advice = f'salon withdraw FILE {looked.publication_id[:12]} --because "…" lets it become current; salon table --publication'
+    assert (check.code, f"{said}. Next: {advice}" in check.err) == (1, True), check
+    assert (doctor.code, findings(doctor.out)["last night"]) == (3, f"wrong: {said}")
+    assert said in _one_line(salon("table", "--lake", lake).out)
+
+    assert salon("run", late).code == 0, "of all checkpoints"
+    assert current(lake).publication_id not in (id_, looked.publication_id)
+    took_its_place = salon("nightly", late, "--check")
+    assert (took_its_place.code, took_its_place.err) == (0, "")
+
+
+def test_an_earlier_night_is_caught_up_behind_a_later_one(salon: Salon, late: Path, sent: list[str]) -> None:
+    assert salon("nightly", late).code == 0
+    latest = current(late.parent / "lake")
+    before = date.fromisoformat(latest.run_date) - timedelta(days=1)
+    for path in (late.parent / "made").rglob("*"):
+        os.utime(path, 2 * ((NOW - timedelta(days=3)).timestamp(),))
+    assert salon("nightly", late, "--run-date", f"{before}").code == 0
+    assert current(late.parent / "lake").publication_id == latest.publication_id
+    assert NIGHT_SHUT_OUT not in sent
