@@ -114,18 +114,19 @@ def blocked_cells(cells: pl.DataFrame) -> list[Alert]:
     return _listed(BLOCKED, found, _BLOCKED, "{n} cells are blocked: too few of their judgements have a score")
 
 
-def missed_nights(schedule: str, timezone: str, nights: list[date], run_date: date) -> list[date]:
+def missed_nights(schedule: str, timezone: str, nights: list[date], run_date: date, newest_due: date) -> list[date]:
     """The dates on which a nightly run was due, after the latest of `nights` before `run_date` and before `run_date` itself.
 
-    None where `run_date` is not the latest (a backfill), or is the first. `schedule` is a cron line, in `timezone`.
+    The night of `newest_due` is not missed: until the next one is due, a start runs it. None where `run_date` is not the latest
+    (a backfill), or is the first. `schedule` is a cron line, in `timezone`.
     """
     earlier = [night for night in nights if night < run_date]
     if not earlier or any(night > run_date for night in nights):
         return []
     after = datetime.combine(max(earlier) + timedelta(days=1), datetime.min.time(), ZoneInfo(timezone)) - timedelta(seconds=1)
-    missed: list[date] = []
+    missed, end = list[date](), min(run_date, newest_due)
     for due in CronSim(schedule, after):
-        if due.date() >= run_date:
+        if due.date() >= end:
             return missed
         if due.date() not in missed:
             missed.append(due.date())

@@ -1,7 +1,7 @@
 """Sending a run's events to Prefect. What is worth one is alerting.py, who is told infra/automations/. See docs/alerts.md."""
 
 from collections.abc import Collection, Iterable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,9 @@ def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list
     if "schedule" not in benchmark.nightly.model_fields_set:
         return []
     nights = [date.fromisoformat(publication.run_date) for publication in nightly_publications(lake_root, benchmark.name)]
-    return alerting.missed_nights(benchmark.nightly.schedule, benchmark.nightly.timezone, nights, run_date)
+    calendar = benchmark.nightly
+    newest_due = calendar.newest_due(datetime.now(UTC)).date()
+    return alerting.missed_nights(calendar.schedule, calendar.timezone, nights, run_date, newest_due)
 
 
 def send(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> list[str]:
