@@ -12,7 +12,7 @@ from schemas.metrics import natural_key
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, publication_folder
-from tasks.publish.identity import asked_otherwise, provenance
+from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, checked_file
 from tasks.verify.publication import read_provenance
@@ -50,7 +50,8 @@ def asks_otherwise(run: RunContext) -> list[str]:
 def differs_from_night(run: StageContext, publication_id: str) -> str | None:
     """In a sentence, what the file asks otherwise than the run's night, which stands whole; None where it asks the same."""
     folder = publication_folder(run.lake.root, run.benchmark.name, publication_id)
-    changed = asked_otherwise(read_provenance(folder) or {}, provenance(run))
+    was, now = read_provenance(folder) or {}, provenance(run)
+    changed = [*asked_otherwise(was, now), *added_or_dropped(was, now)]
     if not changed:
         return None
     return (

@@ -94,6 +94,20 @@ def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
         return []
 
 
+def added_or_dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Of two provenances, the rubrics and judges that only one of them has. Empty where `before` cannot be read."""
+    try:
+        were, are = _names_in(before), _names_in(now)
+    except (AttributeError, KeyError, TypeError):
+        return []
+    return [*(f"{one} (added)" for one in are if one not in were), *(f"{one} (dropped)" for one in were if one not in are)]
+
+
+def _names_in(said: Mapping[str, Any]) -> list[str]:
+    judges = (judge.get("name") or judge["model"] for judge in said["settings"]["judges"])
+    return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {name}" for name in judges)]
+
+
 def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name, one in now["rubrics"].items():
         other = before.get(name)

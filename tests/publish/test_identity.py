@@ -12,7 +12,15 @@ from schemas.identities import RunIds
 from schemas.tables.catalogue import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
-from tasks.publish.identity import PACKAGES, asked_otherwise, benchmark_digest, code_version, provenance, publication_id
+from tasks.publish.identity import (
+    PACKAGES,
+    added_or_dropped,
+    asked_otherwise,
+    benchmark_digest,
+    code_version,
+    provenance,
+    publication_id,
+)
 from tasks.publish.machine_tables import record_run, runs
 from tests.support.data_dictionary import data_dictionary
 
@@ -151,6 +159,14 @@ SAYS_NOTHING = [
 @pytest.mark.parametrize("before", SAYS_NOTHING, ids=str)
 def test_a_provenance_that_says_nothing_usable_changes_nothing(before):
     assert asked_otherwise(before, said_of({"r": RUBRIC})) == []
+    assert added_or_dropped(before, said_of({"r": RUBRIC})) == []
+
+
+def test_what_only_one_of_two_provenances_has_is_named():
+    before, now = said_of({"r": RUBRIC, "gone": RUBRIC}), said_of({"r": RUBRIC, "new": RUBRIC}, name="other")
+    told = ["rubric new (added)", "judge other (added)", "rubric gone (dropped)", "judge m (dropped)"]
+    assert added_or_dropped(before, now) == told
+    assert added_or_dropped(before, before) == []
 
 
 def test_code_version_sees_every_change_of_the_code_and_nothing_else(tmp_path):

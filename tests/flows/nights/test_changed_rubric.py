@@ -92,6 +92,16 @@ def test_the_anchors_of_past_nights_stay_when_the_rubric_changes(salon: Salon, f
     assert (retitled.items() <= other.items(), other["04", "2"], other["05", "2"] is None) == (True, None, False), other
 
 
+def test_a_night_that_stands_says_that_a_rubric_was_added_or_dropped(salon: Salon, file: Path) -> None:
+    assert salon("nightly", file).code == 0
+    said = file.read_text()
+    file.write_text(said.replace('id = "matching"', 'id = "alignment"', 1))
+    night, dry = salon("nightly", file), salon("nightly", file, "--dry-run")
+    told = "rubric alignment (added), rubric matching (dropped): the file now asks something other than the night of"
+    assert told in _one_line(night.err)
+    assert told in _one_line(dry.out)
+
+
 def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, file: Path) -> None:
     page = file.parent / "lake" / "publish" / "v1" / "nights" / "partitions.html"
     assert salon("backfill", file, "--all").code == 0
