@@ -18,7 +18,7 @@ from rubrics.replies.cleaning import cleaned, thoughts_and_answer
 from rubrics.replies.doubts.doubt import told_by
 from rubrics.replies.doubts.missing_input import Judged, saw_nothing
 from rubrics.replies.labels import folded
-from rubrics.replies.refusals import declined
+from rubrics.replies.refusals import declined, declines
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
@@ -33,16 +33,21 @@ def read_probabilities(
 ) -> ParsedScore:
     """The expectation at the one token that is an answer, else at the first: that is where the judge answers.
 
-    What the text says of the judge's sight comes first, then a word that the question does not apply. There is no score without
-    probabilities, nor where a reply without an answer declines: its first token is the beginning of a sentence.
+    What the text says of the judge's sight comes first, then a word that the question does not apply, then a refusal. There is no
+    score without probabilities, nor where a reply without an answer declines: its first token is the beginning of a sentence.
     """
     thoughts, at = thoughts_and_answer(text)
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
     answer = cleaned(text[at:], prompt)
-    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts, judged):
+    sentences = told_by(answer, is_json=False).sentences
+    if saw_nothing(sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
-    return _aside(answer, dimension) or _by_tokens(answer, dimension, context.get("logprobs_json"))
+    if aside := _aside(answer, dimension):
+        return aside
+    if declines(sentences, has_text=judged.has_text):
+        return Unreadable(ParseReason.REFUSAL)
+    return _by_tokens(answer, dimension, context.get("logprobs_json"))
 
 
 def _aside(answer: str, dimension: Dimension) -> ParsedScore | None:

@@ -15,7 +15,7 @@ from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_bl
 from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
 from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import Judged, judged_by, saw_nothing
-from rubrics.replies.item_forms import of_item, read_lines, read_list
+from rubrics.replies.item_forms import Answers, of_item, read_lines, read_list
 from rubrics.replies.json_form import read_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
@@ -23,7 +23,7 @@ from rubrics.replies.numbers import BLANK, Found, as_score
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.probabilities import read_probabilities
 from rubrics.replies.program_numbers import read_numbers
-from rubrics.replies.refusals import declined, gives_none
+from rubrics.replies.refusals import declined, declines
 from rubrics.replies.spans import Spans, spans_of
 from rubrics.replies.weighing.mentions import without_mentions
 from rubrics.replies.weighing.settling import settle
@@ -95,9 +95,12 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
     answer = cleaned(text[at:], variant.prompt)
-    if saw_nothing(told_by(answer, is_json=False).sentences, context, thoughts, judged):
+    sentences = told_by(answer, is_json=False).sentences
+    if saw_nothing(sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
-    if rubric.reply_format is ReplyFormat.LINES:
+    if declines(sentences, has_text=judged.has_text):
+        said: Answers = ParseReason.REFUSAL
+    elif rubric.reply_format is ReplyFormat.LINES:
         said = read_lines(answer, dimension, items)
     else:
         said = read_list(answer, dimension, items, is_cut=is_cut)
@@ -142,8 +145,9 @@ def _read(
     flagged_as = flagged(found.flags, variant.prompt, context, has_text=judged.has_text) if found.flags else None
     settled = flagged_as or settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
-        return Unreadable(flagged_as or _reason(settled, answer, told, variant.dimensions, found))
-    if form is not ReplyFormat.JSON and gives_none(told.sentences):
+        is_refused = settled is not ParseReason.TRUNCATED and declines(told.sentences, has_text=judged.has_text)
+        return Unreadable(flagged_as or _reason(settled, answer, told, variant.dimensions, found, is_refused=is_refused))
+    if settled and declines(told.sentences, has_text=judged.has_text):
         return Unreadable(ParseReason.REFUSAL)
     if own is not answer:
         found = replace(found, notes={key: _in_full(note, own, answer) for key, note in found.notes.items()})
@@ -218,11 +222,15 @@ def _end_of_form(answer: str, found: Found, spans: Spans) -> int:
     return line if line >= 0 else len(answer)
 
 
-def _reason(settled: ParseReason, answer: str, told: Told, dimensions: tuple[Dimension, ...], found: Found) -> ParseReason:
+def _reason(
+    settled: ParseReason, answer: str, told: Told, dimensions: tuple[Dimension, ...], found: Found, *, is_refused: bool
+) -> ParseReason:
     """Why there is no score: the judge declines, or its number is one of another scale; else what its value says."""
-    if settled in _OF_A_SCALE and states_a_scale(told, dimensions):
-        return ParseReason.SCALE_MISMATCH
-    return (declined(answer) if settled in _WITHOUT_ANSWER and not found.has_number else None) or settled
+    if settled in _WITHOUT_ANSWER and not found.has_number and (reason := declined(answer)):
+        return reason
+    if is_refused:
+        return ParseReason.REFUSAL
+    return ParseReason.SCALE_MISMATCH if settled in _OF_A_SCALE and states_a_scale(told, dimensions) else settled
 
 
 def _is_said(refusal: object) -> bool:

@@ -1,13 +1,15 @@
-"""Does a reply without an answer say why it has none: nothing to judge, or no wish to? English alone; asked last of all.
+"""Does the judge decline? Asked strictly beside a number, which is then none, and loosely where a reply has no answer.
 
-That a judge gives no score is asked beside a number too.
-Every repetition is bounded and the reply's head alone is read, so that the cost does not grow with the reply.
+The latter is English alone, and asks too whether there was nothing to judge. Every repetition is bounded, and of a reply its head
+alone or its sentences are read, so that the cost does not grow with it.
 """
 
 # ruff: noqa: E501 - a pattern is read whole
 
 import re
+from functools import lru_cache
 
+from rubrics.replies.doubts.other_languages import declines_elsewhere
 from rubrics.replies.doubts.words import Sentences
 from schemas.statuses.rows import ParseReason
 
@@ -114,14 +116,88 @@ _OF_WHAT_IS_JUDGED = frozenset({"response", "output", "model", "caption", "says"
 _REFUSAL = re.compile("|".join((*_REFUSAL_WAYS, _GIVES_NONE.pattern)))
 
 
-def gives_none(sentences: Sentences) -> bool:
-    """Whether a judge says that it gives no score, whatever stands beside that."""
+# Beside a number: "I cannot rate this image", but not "I cannot rate it above a 3", "I can't assess the back", "cannot be rated as good".
+_TO_RATE = r"(?:rat(?:e|ing)|scor(?:e|ing)|grad(?:e|ing))"
+_TO_JUDGE = rf"(?:evaluat(?:e|ing)|assess(?:ing)?|judg(?:e|ing)|analy[sz](?:e|ing)|{_TO_RATE})"
+_IT = r"(?:it|this|that|them|these)"
+_ADVERB = r"(?:(?:currently|actually|therefore|thus|also|unfortunately|ethically|responsibly|directly|personally|simply|in good conscience),? ){0,2}"
+_CAN_NOT = r"(?:can't|cannot|can not|couldn't|could not|won't|will not|unable to|not (?:able|allowed|permitted|going|willing) to|not comfortable(?: with)?)"
+_WILL_NOT = r"(?:(?:must |have to |will )?(?:respectfully |politely )?(?:refuse|decline) to|(?:rather|prefer) not(?: to)?)"
+_SOME = (
+    r"(?:(?:this|that|the|these|those|your|any|either|such(?: an?)?|(?:this|that|these) (?:kind|type|sort) of) )?"
+    r"(?:(?:ai|ai-generated|model|candidate|given|provided|generated|edited|attached|submitted|sexual|explicit|violent|graphic|nsfw|adult) ){0,2}"
+)
+_PICTURES = (
+    r"images?|imagery|pictures?|photos?|photographs?|illustrations?|artworks?|content|material|requests?|submission|outputs?"
+)
+_REQUEST = (
+    r"(?:this|that|your|the|such|these|those) (?:\w+ )?(?:requests?|tasks?|prompts?|query|evaluation|content|images?|pictures?)"
+)
+_AT_ALL = (
+    r"(?! ?, ?(?:only|just|fully|properly|at least)\b)(?= ?(?:[.,;:!)\]}…—–]|- |\Z)"
+    r"| (?:because|due to|since|under|per|according|as (?:it|this|i|doing)\b|for (?:policy|safety|ethical|legal|content|this|that|these)\b|in (?:accordance|line|good conscience)"
+    r"|on (?:policy|safety|ethical|moral)|at (?:this|the) (?:time|moment)|so (?:i|the|it|no|this|score)\b|and (?:must|will|have|therefore|so|decline|refuse|cannot|can't|won't)\b))"
+)
+# What is told of a text or a picture, and a supposed case: "the caption says: I can't assist with that".
+_TOLD = re.compile(
+    r"\b(?:says|said|saying|reads|reading|states|stating|claims|claimed|claiming|writes|wrote|writing|replies|replied|responds|responded|answers|answered|admits|insists|apologi[sz](?:es|ed|ing)|refused|if|when)\b"
+    r"|\b(?:outputs?|captions?|responses?|answers?|descriptions?|texts?|reply|refusals?)(?: (?:is|was)(?: just| only| simply)? ?[:(]?| ?[:(]) ?(?:i'?m |i am )?(?:sorry,? )?(?:but )?\Z"
+)
+_TRIGGERS = frozenset([
+    "cannot", "cant", "couldnt", "wont", "unable", "able", "allowed", "permitted", "willing", "comfortable", "refuse", "decline", "rather", "prefer",
+])  # fmt: skip
+_AUXILIARIES = frozenset(["can", "could", "will", "going"])
+_DEEDS = frozenset([
+    "evaluate", "evaluating", "evaluated", "evaluation", "assess", "assessing", "assessed", "assessment", "judge", "judging", "judged", "rate", "rating", "rated", "score",
+    "scoring", "scored", "grade", "grading", "graded", "analyze", "analyse", "analyzing", "analysing", "analyzed", "analysed", "assist", "help", "comply", "request", "task",
+    "refuse", "decline",
+])  # fmt: skip
+
+
+def declines(sentences: Sentences, *, has_text: bool) -> bool:
+    """Whether a judge says of itself that it does not judge, or gives no score, whatever stands beside that.
+
+    `has_text`: the rubric judges a text, which it may decline to judge.
+    """
     words = sentences.words
-    if _OF_NONE.isdisjoint(words) or (_GIVING.isdisjoint(words) and _I.isdisjoint(words)):
-        return False
-    return any(
+    if not (_OF_NONE.isdisjoint(words) or (_GIVING.isdisjoint(words) and _I.isdisjoint(words))) and any(
         _GIVES_NONE.search(one.text.strip()) for one in sentences.with_any(_OF_NONE) if one.words.isdisjoint(_OF_WHAT_IS_JUDGED)
+    ):
+        return True
+    triggers = _TRIGGERS if "not" not in words else _TRIGGERS | _AUXILIARIES
+    if not (triggers.isdisjoint(words) or _DEEDS.isdisjoint(words)):
+        for one in sentences.with_any(triggers):
+            said = None if _DEEDS.isdisjoint(one.words) else _does_not_judge(has_text=has_text).search(one.text)
+            if said and not _TOLD.search(one.text, 0, said.start()):
+                return True
+    return declines_elsewhere(sentences)
+
+
+@lru_cache(maxsize=2)
+def _does_not_judge(*, has_text: bool) -> re.Pattern[str]:
+    things = rf"{_SOME}(?:{_PICTURES}{'|captions?|responses?|answers?|descriptions?' if has_text else ''})"
+    mark = rf"(?:(?:an?|any|the|your|this) )?(?:(?:numerical|numeric|meaningful|valid|requested) )?{_MARK}(?: (?:for|of|on|to) (?:{things}|{_IT}))?"
+    helping = (
+        rf"(?:give|giving|provide|providing|assign|offer|issue|perform|conduct|complete)(?: it| this(?: (?:image|picture))?)? {mark}"
+        rf"|(?:assist|help|comply)(?: you)?(?: (?:with|in) (?:{_IT}|{_REQUEST}|{_TO_JUDGE} (?:{things}|{_IT})))?"
+        rf"|(?:fulfil|fulfill|complete|process|answer|respond to|engage with|participate in) {_REQUEST}"
     )
+    i = r"\b(?:i|we)(?:'m| am|'re| are| was|'d| would)?"
+    begins = (
+        r"(?:\A\W*|\b(?:reason(?:ing)?|explanation|comments?|rationale|notes?|justification|analysis) ?: ?|[0-9] ?[(\[–—-] ?)"
+    )
+    ways = (
+        rf"{i} {_ADVERB}{_CAN_NOT} {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT}|{helping})",
+        rf"{i} {_ADVERB}{_WILL_NOT} {_ADVERB}(?:{_TO_JUDGE} (?:{things}|{_IT})|{helping})",
+        rf"\b(?:sorry|apologi[sz]e),? (?:but )?{i} {_ADVERB}{_CAN_NOT} {_ADVERB}{_TO_JUDGE} {_IT}",
+        rf"{i} (?:must |have to |will |therefore ){{0,2}}(?:respectfully |politely )?(?:decline|refuse)(?: {_REQUEST})?",
+        # without a subject: the judge's own where a sentence, a reason or a remark on the score begins
+        rf"(?:{begins}|[:(\[] ?)(?:sorry,? (?:but )?)?(?:{_CAN_NOT}|(?:refus|declin)(?:e|ing) to) {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT})",
+        rf"{begins}(?:sorry,? (?:but )?)?(?:i |we )?(?:am |'m )?{_CAN_NOT} (?:evaluate|assess|rate|score|grade)",
+        rf"{begins}(?:cannot|can't|can not|could not|couldn't) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
+        r"(?<!of )(?<!in )(?<!on )(?<!from )(?<!for )(?<!to )\b(?:this|the) (?:generated |given |provided )?(?:image|picture|photo|content|request) (?:cannot|can't|can not|could not|couldn't|will not) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
+    )
+    return re.compile(rf"(?:{'|'.join(ways)}){_AT_ALL}")
 
 
 def declined(text: str) -> ParseReason | None:

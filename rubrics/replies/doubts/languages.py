@@ -1,4 +1,4 @@
-"""How a judge says in other languages that no picture came: by language, what a way cannot do without, and the ways.
+"""How a judge says in other languages that no picture came, or that it declines: what a way cannot do without, and the ways.
 
 The older ways of nine of them, other scales and other numbers are other_languages.py's.
 """
@@ -77,3 +77,74 @@ WORDS = frozenset({
     "inte", "korrektur", "berichtigung", "rettifica", "correctie", "korekta", "koreksi", "ralat", "correzione", "correccion", "correcao", "image", "photo", "imagen", "immagine", "imagem",
     "bild", "kein", "fehlt", "non", "pas", "aucune", "manca", "nessuna", "manquante", "veuillez", "eigentlich", "eher", "finalement", "endnote", "gesamtnote", "endergebnis", "bewertung",
 }) - {"image", "photo"}  # fmt: skip
+_BEGINS = r"(?:\A\W*|[:(] ?)"
+# And no more than a reason behind it: "ich kann dieses Bild nicht besser bewerten" declines nothing.
+AT_ALL = (
+    r"(?= ?(?:[.,;:!)\]}…،।—–、]|\Z)|因|ため|ので|が| (?:weil|da|und|wegen|aufgrund|car|parce|puisque|en raison|porque|ya que|debido|pois|por|perché|poiché|потому|так как|поскольку|из-за|omdat|vanwege"
+    r"|ponieważ|gdyż|çünkü|vì|karena|eftersom|protože|لأن|क्योंकि)\b)"
+)
+DECLINES = {
+    "German": (("bewerten", "beurteilen", "bewertung", "helfen", "analysieren", "bewertet", "beurteilt"), (
+        r"(?:\bich (?:kann|darf|werde|möchte|konnte) (?:(?:leider|hier|daher) )*_IT(?: (?:leider|hier|daher))* nicht (?:bewerten|beurteilen|analysieren)|_IT (?:kann|darf|werde|möchte) ich (?:leider )?nicht (?:bewerten|beurteilen|analysieren)"
+        rf"|{_BEGINS}(?:das|dies) kann ich (?:leider )?nicht bewerten|{_BEGINS}_IT (?:kann|konnte) (?:leider )?nicht (?:bewertet|beurteilt) werden|\bich (?:kann|darf|werde) (?:leider |daher )*keine (?:bewertung|note|punktzahl|einschätzung)(?: (?:für|zu) (?:dieses|diesem|das|dem) bild)? (?:abgeben|vergeben|geben|vornehmen)"
+        r"|\bich (?:lehne es ab|muss (?:es )?ablehnen), _IT zu (?:bewerten|beurteilen)|\b(?:dabei|damit|hierbei|bei dieser anfrage) kann ich (?:(?:dir|ihnen|leider) )*nicht (?:weiter)?helfen|\bich kann (?:(?:dir|ihnen|leider) )*(?:dabei|damit|hierbei|bei dieser anfrage) (?:leider )?nicht (?:weiter)?helfen)"
+    ).replace("_IT", r"(?:(?:dieses|das|solch ein|ein solches) (?:bild|foto)|solche (?:bilder|inhalte)|diese (?:bilder|anfrage|ausgabe|aufnahme)|diesen inhalt)")),
+    "French": (("évaluer", "noter", "juger", "analyser", "note", "aider", "répondre"), (
+        r"(?:\bje (?:ne (?:peux|puis|pourrai|pourrais) pas|ne suis pas (?:en mesure|capable) de?|refuse de?|dois refuser de?) ?(?:d')?(?:évaluer|noter|juger|analyser) (?:cette |l'|ces |votre |ce (?:type|genre) de? ?|ce )?(?:d'|de )?(?:image|images|photo|contenu|demande|illustration)"
+        rf"|{_BEGINS}impossible (?:d'|de )(?:évaluer|noter|juger) (?:cette |l')(?:image|photo)|\bje ne (?:peux|puis) pas (?:donner|attribuer|fournir) (?:de|d'une|une) (?:note|score|évaluation)(?: (?:à|pour) (?:cette |l')image)?"
+        r"|\bje ne (?:peux|puis) pas (?:vous |t')?(?:aider|assister|répondre)(?: (?:avec|à|dans) (?:cela|ça|cette (?:demande|requête|tâche)|votre demande))?)"
+    )),
+    "Spanish": (("evaluar", "calificar", "puntuar", "juzgar", "valorar", "ayudar", "puntuación", "calificación"), (
+        r"(?:\bno (?:puedo|podré|me es posible|soy capaz de|voy a) (?:evaluar|calificar|puntuar|juzgar|valorar|analizar) (?:esta|la|este|el|tu|su) (?:imagen|foto|fotografía|contenido|solicitud)|\bno puedo (?:dar|asignar|proporcionar|ofrecer) (?:una|ninguna) (?:puntuación|calificación|evaluación|valoración)(?: (?:a|para|de) (?:esta|la) imagen)?"
+        r"|\bno puedo (?:ayudar|ayudarte|ayudarle)(?: (?:con|en) (?:eso|esto|(?:esa|esta|tu|su) (?:solicitud|petición|tarea)))?)"
+    )),
+    "Portuguese": (("avaliar", "classificar", "pontuar", "julgar", "ajudar", "pontuação", "avaliação"), (
+        r"(?:\bnão (?:posso|consigo|sou capaz de|vou|me é possível) (?:avaliar|classificar|pontuar|julgar|analisar) (?:esta|essa|a|este|esse|o|sua) (?:imagem|foto|fotografia|conteúdo|solicitação|pedido)|\bnão posso (?:dar|atribuir|fornecer) (?:uma|nenhuma) (?:nota|pontuação|avaliação)(?: (?:a|à|para) (?:esta|essa)? ?imagem)?"
+        r"|\bnão posso (?:ajudar|ajudá-lo)(?: com (?:isso|isto|(?:esta|essa|sua) (?:solicitação|tarefa)|esse pedido))?)"
+    )),
+    "Italian": (("valutare", "giudicare", "votare", "aiutar", "punteggio", "valutazione"), (
+        r"(?:\bnon (?:posso|sono in grado di|riesco a) (?:valutare|giudicare|votare|analizzare|assegnare un punteggio a) (?:questa |quest'|l'|la |questo )(?:immagine|foto|contenuto|richiesta)|\bnon posso (?:dare|assegnare|fornire) (?:un|una|alcun|alcuna|nessun) (?:punteggio|voto|valutazione)(?: a (?:questa |quest')immagine)?"
+        r"|\bnon posso (?:aiutar(?:e|ti|la|vi)|assister(?:e|ti|la))(?: (?:con|in) (?:questo|ciò|questa richiesta|quest'attività))?)"
+    )),
+    "Russian": (("оцени", "судить", "анализировать", "помочь", "оценк"), (
+        r"(?:\b(?:не (?:могу|стану|буду|в состоянии|имею возможности)|отказываюсь) (?:оценить|оценивать|судить|анализировать|проанализировать) (?:это|данное|эту|этот|данный|такое|такой) (?:изображени[ея]|картинку|фото|фотографию|контент|запрос)|\bне могу (?:дать|поставить|выставить) оценку(?: этому изображению)?"
+        r"|\bне могу (?:вам )?(?:помочь|выполнить)(?: вам)?(?: (?:с этим(?: запросом)?|этот запрос|данный запрос))?)"
+    )),
+    "Dutch": (("beoordelen", "evalueren", "waarderen", "helpen"), (
+        r"(?:\bik (?:kan|mag|zal|wil) (?:helaas )?(?:deze|dit|de|het) (?:afbeelding|afbeeldingen|foto|beeld|plaatje|inhoud|verzoek) (?:(?:helaas|daarom) )*niet (?:beoordelen|evalueren|waarderen)|\b(?:daar|hier)(?:bij|mee)? kan ik (?:(?:je|u|helaas) )*niet (?:(?:bij|mee) )?helpen|\bik kan (?:(?:je|u|helaas) )*(?:daar|hier)(?:bij|mee) (?:helaas )?niet helpen)"
+    )),
+    "Polish": (("oceni", "pomóc", "spełnić"), (
+        r"(?:\bnie (?:mogę|jestem w stanie|będę|potrafię) (?:ocenić|oceniać) (?:tego|tej|tych|takich) (?:obraz\w{0,3}|zdjęcia|zdjęć|grafiki|treści)|\bnie mogę (?:w tym )?(?:pomóc|spełnić tej prośby))"
+    )),
+    "Turkish": (("değerlendir", "puanla", "yardımcı ola"), (
+        r"(?:\bbu (?:görsel|resm|resim|fotoğraf|görüntü|içeri)\w{0,4} (?:değerlendiremem|değerlendiremiyorum|puanlayamam|puanlayamıyorum)|\b(?:bu (?:konuda|istekte|isteğe) )?yardımcı olam(?:am|ıyorum))"
+    )),
+    "Vietnamese": (("đánh giá", "chấm điểm", "hỗ trợ", "giúp"), (
+        r"(?:\btôi không (?:thể |được phép )?(?:đánh giá|chấm điểm)(?: cho)? (?:hình ảnh|bức ảnh|ảnh|hình|nội dung|yêu cầu)(?: này)?|\btôi không thể (?:hỗ trợ|giúp)(?: bạn)?(?: (?:với )?(?:yêu cầu|việc|điều) (?:này|đó))?)"
+    )),
+    "Indonesian": (("menilai", "mengevaluasi", "membantu", "skor", "nilai"), (
+        r"(?:\bsaya tidak (?:dapat|bisa|akan|mampu) (?:menilai|mengevaluasi|memberikan (?:skor|nilai|penilaian) (?:untuk|pada|terhadap)) (?:gambar|foto|konten|permintaan)(?: (?:ini|tersebut|itu))?|\bsaya tidak (?:dapat|bisa) membantu(?: (?:dengan )?(?:permintaan|hal) (?:ini|itu|tersebut))?)"
+    )),
+    "Swedish": (("bedöma", "betygsätta", "utvärdera", "hjälpa"), (
+        r"(?:\bjag (?:kan|får|vill|kommer) (?:tyvärr )?inte (?:att )?(?:bedöma|betygsätta|utvärdera) (?:den här |denna )?(?:bilden|bild|begäran)|\bjag kan (?:tyvärr )?inte hjälpa(?: dig| till)?(?: med (?:det|detta))?)"
+    )),
+    "Czech": (("hodnotit", "posoudit", "pomoci", "pomoct"), (
+        r"(?:\b(?:nemohu|nemůžu|odmítám|nedokážu) (?:ohodnotit|hodnotit|posoudit|vyhodnotit) (?:tento|tuto|ten|daný) (?:obrázek|fotografii|fotku|obsah|požadavek)|\b(?:s tím(?:to)? )?(?:vám )?nemohu (?:vám )?(?:pomoci|pomoct))"
+    )),
+    "Arabic": (("تقييم", "الحكم", "المساعدة", "مساعدتك"), (
+        r"(?:(?:لا (?:أستطيع|يمكنني)|أعتذر عن|غير قادر على) (?:تقييم|الحكم على)(?: هذه| هذا)? (?:ال)?(?:صورة|محتوى|طلب)|لا (?:أستطيع|يمكنني) (?:المساعدة|مساعدتك)(?: في (?:ذلك|هذا(?: الطلب)?))?)"
+    )),
+    "Hindi": (("मूल्यांकन", "आकलन", "सहायता", "मदद"), (
+        r"(?:(?:छवि|तस्वीर|चित्र|इमेज|सामग्री|अनुरोध) (?:का|को) (?:मूल्यांकन|आकलन) (?:नहीं कर (?:सक|पा)\S*|करने में असमर्थ)(?: \S{1,4}){0,2}|(?:सहायता|मदद) नहीं कर सक\S*(?: \S{1,4}){0,2})"
+    )),
+    "Chinese": (("评", "評", "打分", "协助", "帮助"), (
+        r"(?:(?:我|我们|\A\W*|[:(] ?)(?:很抱歉|抱歉|对不起)?,? ?(?:我)?(?:无法|不能|不会|拒绝|無法)(?:对_IT进行(?:评分|评价|评估|打分)|(?:为|给)_IT(?:评分|打分)|(?:评价|评估|评判|評價|評估)_IT)|\A\W*(?:(?:很抱歉|抱歉|对不起),? ?)?(?:我)?(?:无法|不能)(?:评价|评估|评分|打分)"
+        r"|(?:我|抱歉,? ?|对不起,? ?)(?:无法|不能)(?:协助|帮助)(?:您|你)?(?:完成|处理)?(?:(?:这个|该|此|这一|您的)(?:请求|要求|任务))?)"
+    ).replace("_IT", r"(?:该|此|这张|这幅|这个|這張|您的)?(?:图片|图像|照片|圖片|圖像|内容|请求)")),
+    "Japanese": (("評価", "採点", "判定", "審査", "お手伝い", "お応え", "ご協力"), (
+        r"(?:(?<!の)(?<!内の)(?:この|その|当該|提示された|\A\W*|[:(] ?|、)(?:画像|写真|コンテンツ|内容|イラスト|リクエスト)(?:を|は|の)(?:評価|採点|判定|審査)(?:を|は|が)?(?:する(?:こと)?(?:は|が)?|行うこと(?:は|が))?(?:でき(?:ません|ない|かねます)|いたしかねます|致しかねます)|(?:お手伝い|ご協力|お応え)(?:する)?(?:こと)?(?:は|が)?(?:でき(?:ません|かねます)|いたしかねます))"
+    )),
+    "Korean": (("평가", "채점", "점수", "도와", "도움"), (
+        r"(?:(?:이|해당|제공된) ?(?:이미지|사진|그림|콘텐츠|요청)(?:를|을|은|는|에 대해|에 대한|에)? ?(?:평가|채점|점수)(?:를|을|는)? ?(?:할|해 드릴|드릴|제공할|매길|줄) 수 (?:없|가 없)\S*|(?:도와드릴|도와 드릴|도움을 드릴) 수 없\S*)"
+    )),
+}  # fmt: skip

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 
 from rubrics.model import Dimension
-from rubrics.replies.doubts.languages import NO_PICTURE, WORDS
+from rubrics.replies.doubts.languages import AT_ALL, DECLINES, NO_PICTURE, WORDS
 from rubrics.replies.doubts.words import Sentences, compiled, holds_any
 from rubrics.replies.numbers import DIGITS
 
@@ -23,7 +23,7 @@ _NO_PICTURE = (
     rf"|\b(?:das|ein|dieses) {_PICTURE} (?:\w+ )?(?:nicht|nie) (?:öffnen|sehen|laden|anzeigen|erhalten|ansehen|abrufen|angekommen|übermittelt|beigefügt|angehängt|geladen|vorhanden|sichtbar)"
     rf"|\b(?:no|não|non) (?:\w+ )?(?:puedo|pude|veo|consigo|posso|riesco|recib\w+|recebi|ho ricevuto|se (?:adjuntó|proporcionó|envió|recibió|cargó)|hay|há|c'è|se ha \w+) (?:\w+ )?(?:a )?(?:ver |abrir |vedere |acceder a |cargar |aprire |visualizar )?(?:la |a |l'|ninguna |nenhuma |alcuna |el )?{_PICTURE}"
     rf"|\b(?:la |a |l')?{_PICTURE} (?:no|não|non) (?:se |è stata |foi |fue |ha sido )?(?:\w+ )?(?:adjunt|proporcion|carg|envi|recib|llegó|anexad|fornecid|allegat|carricat|caricat|fornit|inviat|disponibl|disponív|disponibil)\w*"
-    rf"|\b(?:aucune|pas d['’]) ?{_PICTURE} (?:\w+ )?(?:n['’]|fourni|jointe?|reçue?|transmise?|disponible|visible)|\bje ne (?:peux|vois|parviens|pouvais|pourrais) (?:\w+ )?(?:pas|aucune) (?:\w+ )?(?:voir |ouvrir |accéder à )?(?:l['’]|d['’]|cette |la |votre )?{_PICTURE}"
+    rf"|\b(?:aucune|pas d['’]) ?{_PICTURE} (?:\w+ )?(?:n['’]|fourni|jointe?|reçue?|transmise?|disponible|visible)|\bje ne (?:peux|vois|parviens|pouvais|pourrais) (?:\w+ )?(?:pas|aucune) (?:(?!évaluer|noter|juger|analyser)\w+ )?(?:voir |ouvrir |accéder à )?(?:l['’]|d['’]|cette |la |votre )?{_PICTURE}"
     rf"|\bl['’]image n['’](?:a pas été|est pas) (?:\w+ )?(?:fourni|jointe?|transmis|disponible|accessible|visible|chargée?|reçue?)|\b(?:не (?:вижу|могу (?:увидеть|открыть|посмотреть)|получил\w?)|нет) (?:\w+ )?{_PICTURE}|{_PICTURE} (?:не (?:был\w|предоставлен\w?|прикреплен\w?|загруж\w+|отображается)|отсутствует)"
 )
 _TOP = re.compile(
@@ -76,6 +76,15 @@ def misses_a_picture(sentences: Sentences) -> bool:
             if holds_any(text, needles) and any(compiled(way, re.IGNORECASE).search(text) for way in ways):
                 return True
     return False
+
+
+def declines_elsewhere(sentences: Sentences) -> bool:
+    """Whether one of a reply's sentences says that the judge does not judge what it was asked to, or does not help."""
+    return any(
+        holds_any(text, needles) and compiled(way + AT_ALL).search(text)
+        for text in _foreign(sentences)
+        for needles, way in DECLINES.values()
+    )
 
 
 def is_another_number(sentences: Sentences, scores: Collection[float], dimensions: tuple[Dimension, ...]) -> bool:

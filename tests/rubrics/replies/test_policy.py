@@ -63,13 +63,13 @@ I cannot provide a response to this.
 I'm sorry, but I can't assist with that. Please provide a different image.
 Your request was rejected as a result of our safety system.
 I'd rather not score this picture.
-{"error": "I cannot assist with that"}""".splitlines()
+{"error": "I cannot assist with that"}
+Das kann ich leider nicht bewerten.""".splitlines()
 
 NEITHER = """\
 The image shows a cat on a mat.
 The cat cannot be seen, though the mat is there.
 The image cannot be distinguished from a photo.
-Das kann ich leider nicht bewerten.
 No cat is in the image.""".splitlines()
 
 ANSWERS = {
@@ -113,13 +113,14 @@ def test_neither(shipped: dict[str, Rubric], text: str) -> None:
         ("caption", '{"score": "N/A", "reason": "I cannot evaluate this."}', "refusal"),
         ("caption", '{"score": 0, "reason": "No image was provided."}', "missing_input"),
         ("caption", '{"score": 5, "reason": "No image was provided."}', "missing_input"),
-        ("caption", '{"score": 0, "reason": "I cannot assist with that."}', [0]),
+        ("caption", '{"score": 0, "reason": "I cannot assist with that."}', "refusal"),
+        ("caption", '{"score": 0, "reason": "The caption says that it cannot assist with that."}', [0]),
         ("alignment", "Reasoning: I cannot see the image.\nScore: N/A", "missing_input"),
         ("alignment", "Reasoning: I can't see the image clearly.\nScore: 2", [2]),
         ("caption", '{"reason": "I cannot assist', "truncated"),
     ],
 )
-def test_a_refusal_counts_only_where_there_is_no_number_and_a_missing_input_always(
+def test_a_refusal_and_a_missing_input_count_beside_a_number_too(
     shipped: dict[str, Rubric], rubric_id: str, text: str, expected: Any
 ) -> None:
     assert read(shipped[rubric_id], text, {}) == expected
