@@ -36,6 +36,8 @@ _NO_ANSWER = re.compile(
 )
 _TURN = r"(?:actually|correction|rather|wait|instead|revised|on (?:reflection|second thoughts?)|i mean)[\s,:]{1,3}+"
 _CLOSED_LETTER = re.compile(r"[*_`\"'”’]{0,4}+[ \t]{0,4}+(?:[.,;:!)\]}）】>(–—-]|\n)")
+# A grade that is not declared, "A-", which is no A. "A - sharper" and "A-> B" are other things.
+_GRADED = re.compile(r"[*_`\"'”’]{0,4}+(?:[-−](?![\w>-])|–[\s*_`]*+\Z)")
 _WORDS_OF_A_LETTER = frozenset("aeiouy")  # "B because" begins no phrase
 _NAMED_BEFORE = re.compile(r"\w")
 _NAMES = re.compile(r"[*_`\"'”’]{0,4}+[ \t]?([:：](?=\s*+\w)|[)\]]|[–—-](?=\s))")
@@ -115,7 +117,7 @@ def _leading(text: str, start: int, end: int, dimension: Dimension) -> Placed:
 def _weighed(word: str, value: Value, rest: str, dimension: Dimension, *, is_lead: bool) -> Value:
     """The value, or what stands behind its word makes of it."""
     behind = _ENDED.sub("", rest, count=1)
-    if _BETWEEN.match(rest) or (is_lead and _is_label(word, value, rest, dimension)):
+    if _BETWEEN.match(rest) or _is_graded(word, rest) or (is_lead and _is_label(word, value, rest, dimension)):
         return ParseReason.WRONG_TYPE
     if _HEDGE.match(rest) or _HEDGE.match(behind):
         return ParseReason.AMBIGUOUS
@@ -158,7 +160,14 @@ def _says_not_applicable(rest: str, dimension: Dimension) -> bool:
 
 def goes_on(word: str, rest: str) -> bool:
     """Whether what stands right behind a word makes it no answer: "No-one", "No idea", "A surfer". Digits may count things."""
-    return bool(_BETWEEN.match(rest) or _NO_ANSWER.match(rest)) or (word in _WORDS_OF_A_LETTER and _is_article(word, rest))
+    return bool(_BETWEEN.match(rest) or _NO_ANSWER.match(rest) or _is_graded(word, rest)) or (
+        word in _WORDS_OF_A_LETTER and _is_article(word, rest)
+    )
+
+
+def _is_graded(word: str, rest: str) -> bool:
+    """Whether a letter has a sign of its own: "B-"."""
+    return len(word) == 1 and word.isalpha() and bool(_GRADED.match(rest))
 
 
 def _is_article(word: str, rest: str) -> bool:

@@ -26,6 +26,7 @@ parts = [{{ kind = "template" }}, {{ kind = "image" }}]
 """
 YES_NO = 'answers = { yes = 1, no = 0 }\nnot_applicable = ["N/A", "not applicable"]\n[[dimensions]]\nkey = "answer"'
 LETTERS = 'answers = { A = 1, B = 0, C = 0.5 }\n[[dimensions]]\nkey = "answer"'
+GRADES = 'answers = { A = 3, B = 2, C = 1, D = 0 }\n[[dimensions]]\nkey = "answer"'
 MARKS = 'answers = { "[[A]]" = 1, "[[B]]" = 0 }\n[[dimensions]]\nkey = "answer"'
 TWO = """\
 scale = { min = 0, max = 2, step = 1 }
@@ -94,6 +95,20 @@ def written(tmp_path: Path) -> Callable[..., Path]:
         (LETTERS, "A surfer stands there.", "not_found"),
         (LETTERS, "A or B", "ambiguous"),
         (LETTERS, "D", "not_found"),
+        (GRADES, "A-", "not_found"),
+        (GRADES, "**B-**", "not_found"),
+        (GRADES, "Answer: B-", "not_found"),
+        (GRADES, "A\N{MINUS SIGN}", "not_found"),
+        (GRADES, "A\N{EN DASH}", "not_found"),
+        (GRADES, "B+", "not_found"),
+        (GRADES, "A- because of the hat", "not_found"),
+        (GRADES, "The hat is off.\n\nB-", "not_found"),
+        (GRADES, "A - the hat is there", 3),
+        (GRADES, "A\N{EM DASH} the hat is there", 3),
+        (GRADES, "A\N{EN DASH} the hat is there", 3),
+        (GRADES, "B--the hat is off", 2),
+        (GRADES, "B) - the hat is off", 2),
+        (GRADES, "A->B", "ambiguous"),
         (MARKS, "The first is sharper, so [[A]].", 1),
         (MARKS, "[[A]] at first, but [[B]]", "ambiguous"),
         (MARKS, "A", "not_found"),
