@@ -76,8 +76,8 @@ lock: $(VENV)/bin/uv  ## compile the pinned requirements again
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" pyproject.toml --extra otel -c requirements/run.txt -o requirements/otel.txt
 	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --universal --python-version 3.11 --custom-compile-command "make lock" --group tool -o requirements/tool.txt
 
-clean:  ## remove the virtual environment and what the demo drew; a lake stays, with the replies that were paid for
-	rm -rf $(VENV) salon-demo serve
+clean:  ## remove the virtual environment and salon-demo/; a lake and serve/ stay: paid replies, Prefect's deployments
+	rm -rf $(VENV) salon-demo
 
 $(VENV)/bin/uv: requirements/tool.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Salon needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 " + "demo")'
