@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import run
+from flows.nights.own_rubrics import rubrics_of_night
 from schemas.errors import CorruptLakeError
 from schemas.tables.catalogue import TABLES
 from schemas.tables.stored import CHECKS, PICTURES, QUARANTINE
@@ -139,6 +140,9 @@ def _found(lake: Path, scratch: Path) -> list[str]:
         found += changed_tables(lake, folder)
     except (ValueError, LookupError, TypeError) as error:
         found.append(f"tables.json cannot be read: {error}")
+    for digest, name in ((path.parent.name, path.name) for path in (lake / "rubrics").glob("*/*")):
+        if not rubrics_of_night(lake, {name: digest}, {}):  # left out: another digest, or no rubric
+            found.append(f"rubric {name}: not of the digest {digest}")
     for marker in sorted((lake / "complete").glob("*/*.json")):
         table = TABLES[marker.parent.name]
         assert table.name in CHECKED
