@@ -31,7 +31,7 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
         "plan": "running.plan",
         "run": "running.run",
         "nightly": "nights.nightly",
-        "backfill": "nights.backfill",
+        "backfill": "backfilling.backfill",
         "export": "exchange.exporting.export",
         "import": "running.import_",
     },

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from schemas.benchmark.file import Retry, Runner
+from schemas.errors import InputError
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
 RunDate = Annotated[
     datetime | None,
     typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today in the file's [nightly] timezone, else UTC."),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
 Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 RunnerOption = Annotated[
@@ -38,3 +40,9 @@ Good = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def check_forgets_nothing(retry: Retry | None) -> None:
+    """Raises InputError where a preview is to ask again what was rejected: it would forget it."""
+    if retry is not None:
+        raise InputError("--dry-run cannot be combined with --retry: omit one of them")

@@ -75,9 +75,7 @@ def table(
     if category == Total.MACRO:  # of whole rankings, whichever of their rows are printed
         moves = moves_of(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
         said = with_moves(answers_of(cells), moves, headlines(cells))
-    wanted = {
-        "rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension,
-    }  # fmt: skip
+    wanted = {"rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension}
     everywhere, boards = _selected(cells, boards_in(found.folder), wanted)
     cells, boards = _selected(everywhere, boards, {"category": category})
     # of models, checkpoints and categories alone there is no board

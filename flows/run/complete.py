@@ -1,8 +1,9 @@
 """What is complete where a provider ended the asking: whole judges, and all single scores. What was bought: bought.py."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
@@ -23,26 +24,40 @@ def saying_what_is_complete(run: RunContext, planned: Plan) -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """How many of a part's requests have a reply."""
+
+    judge_model: str
+    is_of_pairs: bool
+    n_asked: int
+    n_stored: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.n_stored >= self.n_asked
+
+
 def _what_is_complete(run: RunContext, planned: Plan) -> str:
-    n_asked, n_stored = Counter[tuple[str, bool]](), Counter[tuple[str, bool]]()  # by judge, and whether it is about pairs
     with opened(run.ledger_url) as ledger:
-        for part in asked_parts(run, planned.parts):
-            key = part.judge_model, run.rubrics[part.rubric_id].is_of_pairs
-            n_asked[key] += part.n_requests
-            n_stored[key] += len(ledger.known(run.request_keys(part)))
-    return _of_judges(_summed(n_asked, 0), _summed(n_stored, 0)) + _of_pairs(run, _summed(n_asked, 1), _summed(n_stored, 1))
+        parts = [
+            _Stored(
+                part.judge_model,
+                run.rubrics[part.rubric_id].is_of_pairs,
+                part.n_requests,
+                len(ledger.known(run.request_keys(part))),
+            )
+            for part in asked_parts(run, planned.parts)
+        ]
+    return _of_judges(parts) + _of_pairs(run, parts)
 
 
-def _summed(counts: Counter[tuple[str, bool]], place: int) -> Counter[str | bool]:
-    found = Counter[str | bool]()
-    for key, n in counts.items():
-        found[key[place]] += n
-    return found
-
-
-def _of_judges(n_asked: Counter[str | bool], n_stored: Counter[str | bool]) -> str:
-    whole = [judge for judge, n in n_asked.items() if n_stored[judge] >= n]
-    rest = [str(judge) for judge in n_asked if judge not in whole]
+def _of_judges(parts: Sequence[_Stored]) -> str:
+    n_asked = Counter[str]()
+    for part in parts:
+        n_asked[part.judge_model] += part.n_asked
+    lacking = {part.judge_model for part in parts if not part.is_whole}
+    whole, rest = ([judge for judge in n_asked if (judge in lacking) is is_rest] for is_rest in (False, True))
     if not whole or not rest:
         return ""
     counts = ", ".join(f"{judge} ({n_asked[judge]:,} of {n_asked[judge]:,})" for judge in whole)
@@ -53,12 +68,14 @@ def _of_judges(n_asked: Counter[str | bool], n_stored: Counter[str | bool]) -> s
     )
 
 
-def _of_pairs(run: RunContext, n_asked: Counter[str | bool], n_stored: Counter[str | bool]) -> str:
-    if not n_asked[False] or n_stored[False] < n_asked[False] or n_stored[True] >= n_asked[True]:
+def _of_pairs(run: RunContext, parts: Sequence[_Stored]) -> str:
+    single, pairs = ([part for part in parts if part.is_of_pairs is is_of_pairs] for is_of_pairs in (False, True))
+    if not single or not all(part.is_whole for part in single) or all(part.is_whole for part in pairs):
         return ""
     rubrics = " and ".join(rubric.id for rubric in run.rubrics.values() if rubric.is_of_pairs)
+    n_single, n_pairs = (sum(part.n_asked for part in some) for some in (single, pairs))
     return (
-        f" Only pairs lack replies: every reply about single samples is stored ({n_asked[False]:,}), and {n_stored[True]:,} of "
-        f"{n_asked[True]:,} about pairs. Nothing is published now; the same command asks these pairs alone. To publish "
-        f"the single scores without them, take {rubrics} out of the benchmark file."
+        f" Only pairs lack replies: every reply about single samples is stored ({n_single:,}), and "
+        f"{sum(part.n_stored for part in pairs):,} of {n_pairs:,} about pairs. Nothing is published now; the same command asks "
+        f"these pairs alone. To publish the single scores without them, take {rubrics} out of the benchmark file."
     )

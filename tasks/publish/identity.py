@@ -104,8 +104,12 @@ def added_or_dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
 
 def _names_in(said: Mapping[str, Any]) -> list[str]:
-    judges = (judge.get("name") or judge["model"] for judge in said["settings"]["judges"])
-    return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {name}" for name in judges)]
+    judges = said["settings"]["judges"]
+    return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {_name_of(judge)}" for judge in judges)]
+
+
+def _name_of(judge: Mapping[str, Any]) -> str:
+    return str(judge.get("name") or judge["model"])
 
 
 def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -119,9 +123,9 @@ def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Itera
 
 def _changed_judges(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What an earlier release did not say of a judge has not changed."""
-    judges = {judge.get("name") or judge["model"]: judge for judge in before}
+    judges = {_name_of(judge): judge for judge in before}
     for judge in now:
-        name = judge.get("name") or judge["model"]
+        name = _name_of(judge)
         other = judges.get(name, {})
         changed = [word for word in _ASKED_BY if word in other and other[word] != judge[word]]
         if changed:

@@ -15,7 +15,7 @@ from schemas.statuses.cells import CellStatus, Total
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.preferences import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_answers, pair_lines
+from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
@@ -37,11 +37,6 @@ _NOTES = """\
 unit. Ranks and differences are paired by prompt and corrected together for all comparisons of their family: a rank
 range holds the ranks these prompts leave open. A failure is counted and never averaged in. Coverage is the share of judgements
 with a score that counts. `salon explain CELL` shows what a number is made of.
-"""
-_NOTES_OF_PAIRS = """\
-A win rate is the share of pairs that the first wins{over_categories}; a tie counts half, and so does a pair whose two orders
-disagree. The interval is for prompts like these, with prompts as the independent unit, corrected together for all comparisons
-of their family. A pair without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
 """
 
 
@@ -183,8 +178,7 @@ def leaderboard_page(
     has_categories = bool(set(cells["category"]) - {*Total})
     what = "Means over categories, all with the same weight" if has_categories else "Means"
     means = [markdown_tables(rows), _NOTES.format(means=what)] if rows or not pairs else []
-    over = OVER_CATEGORIES if any(board.has_categories for board in pairs) else ""
-    notes = [_NOTES_OF_PAIRS.format(over_categories=over)] if pairs else []
+    notes = [pair_notes(pairs)] if pairs else []
     return "\n".join([title, *_of_pairs(pairs), *said, *means, *notes, f"Publication {name.publication_id}.\n"])
 
 

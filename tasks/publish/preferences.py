@@ -193,6 +193,11 @@ def _of_judge(board: PairBoard) -> list[str]:
 
 OVER_CATEGORIES = ", averaged over the categories, all with the same weight"
 """What a win rate is where there are categories: behind "the share of pairs that the first wins"."""
+_NOTES = """\
+A win rate is the share of pairs that the first wins{over_categories}; a tie counts half, and so does a pair whose two orders
+disagree. The interval is for prompts like these, with prompts as the independent unit, corrected together for all comparisons
+of their family. A pair without a verdict is counted and never a tie. `salon explain PAIR` shows what a win rate is made of.
+"""
 
 PAIR_HEADERS = ("checkpoint", "against", "wins and 95 % interval", "better?", "won, tied, lost", "prompts", "pair")
 
@@ -217,3 +222,8 @@ def boards_in(folder: Path) -> list[PairBoard]:
     """pair_boards() of a publication's folder."""
     paths = {table: folder / f"{table.name}.parquet" for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
     return pair_boards({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()})
+
+
+def pair_notes(boards: Sequence[PairBoard]) -> str:
+    """What win rates are, below the tables of a page."""
+    return _NOTES.format(over_categories=OVER_CATEGORIES * any(board.has_categories for board in boards))

@@ -48,9 +48,8 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
         ((key, first),) = firsts.items()
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         two_most = sorted(row["n_prompts"] for row in rankings[key])[-2:]
-        is_of_pairs = not prompts or (
-            n > len(two_most) and prompts < two_most[0]
-        )  # two of them are compared on more prompts than all share
+        # so where two of them are compared on more prompts than all share
+        is_of_pairs = not prompts or (n > len(two_most) and prompts < two_most[0])
         if len(first) == n:
             what = counted(prompts, "prompt") if prompts and not is_of_pairs else "These prompts"
             return [f"{what}{_with_failures(rankings[key], listed(first))}."]
