@@ -23,11 +23,11 @@ from typing import Any
 from benchmarks.growth_parts.nights import FIRST, NAME, copy_night, make_world, read_template, real_night
 from benchmarks.growth_parts.usage import Usage
 from demo.running import running_judge
-from flows import nightly
 from flows.night_opening import open_night
 from flows.nights.anchors import freeze
 from flows.nights.drift import nightly_publications, write_drift
 from flows.nights.record import notes
+from flows.partitions import shown
 from flows.partitions.table import read_partitions
 from flows.run import pipeline
 from tasks.context import StageContext
@@ -38,7 +38,7 @@ from tasks.publish.reading import current, find_publication
 from tasks.publish.report.index import write_index
 
 STAGES: Mapping[Any, Mapping[str, str]] = {
-    nightly: {"whole_checkpoints": "partitions", "_write_partitions": "partitions"},
+    shown: {"read_partitions": "partitions"},
     pipeline: {
         "_check": "check",
         "tables_of": "aggregate",

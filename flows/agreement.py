@@ -11,6 +11,7 @@ import polars as pl
 
 from flows.executors.base import stage_task
 from flows.executors.choose import opened_executor
+from flows.nights.checkpoints import lineage_of
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
@@ -80,6 +81,7 @@ def choose_labels(file: Path, wanted: Wanted, ratings: Sequence[Path], target: P
         with opened_executor(run, "local") as executor, read_through(run.lake) as lake:
             context = RunContext.of(replace(run, lake=lake), executor, current())
             context = context.having(dataset_id=stages.ingest(context).dataset_id)
+            context = replace(context, lineage=lineage_of(context))
             _say_separators(context, ratings)
             rated = executor.once(take_ratings, context.stage, ratings) if ratings else RATINGS.empty()
             planned = stages.plan(context)
@@ -94,7 +96,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     """The list of samples to rate, written to `target`."""
     lake, ids = context.lake, context.ids
     both = lake.scan(JUDGEMENTS, ids.plan_id), lake.scan(SCORES, ids.reading_id)
-    chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, wanted)
+    chosen = label_plan(*both, rated, context.rubrics, context.benchmark.nightly.baseline, context.lineage, wanted)
     samples = rated_samples(context.dataset, context.benchmark, context.own_texts)
     path = next((name for name in ("image", "place") if _is_of_one_picture(samples, name)), "source_key")
     order = pl.DataFrame({"sample_id": chosen.sample_ids})
@@ -126,6 +128,7 @@ def _run(
         check_importable(run.benchmark, run.rubrics, replies)
     dataset = stages.ingest(run)
     run = run.having(dataset_id=dataset.dataset_id)
+    run = replace(run, lineage=lineage_of(run))
     _say_separators(run, ratings)
     _say_separators(run, votes)
     rated = run.executor.once(take_ratings, run.stage, ratings) if ratings else RATINGS.empty()
@@ -140,7 +143,7 @@ def _run(
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
     reference = Reference(rated, voted, judge)
-    key = agreement_id(reference, run.ids, run.run_date)
+    key = agreement_id(reference, run.ids, run.run_date, run.lineage)
     context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from flows.executors.base import ShardCall
 from flows.executors.choose import opened_executor
+from flows.nights.checkpoints import find_checkpoints
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current
@@ -148,7 +149,7 @@ def run_backfill(
     others = [one for one in planned.checkpoints if one.name not in counted]
     n_others = sum(one.n_requests for one in others)
     known = Outcome(n_requests=n_others, n_cached=n_others - sum(one.n_to_ask for one in others))
-    made = run_pipeline(run, names, asked_before=known + asked)
+    made = run_pipeline(run, names, known=find_checkpoints(run, {}), asked_before=known + asked)
     return told(made, made.asked, n_pairs_left=made.asked.n_left - (known + asked).n_left)
 
 

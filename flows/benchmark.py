@@ -5,6 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from flows.executors.choose import opened_executor
+from flows.nights.checkpoints import find_checkpoints
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current
@@ -49,7 +50,8 @@ def benchmark(
                 context = RunContext.of(run, executor, reporter)
                 if run_date is None:
                     check_today(context)
-                summary = run_pipeline(context, checkpoints, replies, is_retrying=retry is not None)
+                known = find_checkpoints(context, {}) if checkpoints else None
+                summary = run_pipeline(context, checkpoints, replies, known=known, is_retrying=retry is not None)
                 write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
             emit_blocked(run, error)

@@ -32,15 +32,14 @@ from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
 from flows.observability.waiting import say_stopping
 from flows.partitions.grid import note_run, write_grid
-from flows.partitions.table import asked_alone
-from flows.partitions.whole import whole_checkpoints
+from flows.partitions.shown import shown_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
 from flows.run.since import differs_from_night
 from schemas.benchmark.file import Retry, Runner, load_benchmark
-from schemas.errors import GateBlockedError, InputError, SalonError, StoppedError
+from schemas.errors import GateBlockedError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.mutex import mutex
@@ -208,7 +207,10 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         night, known = night_of(run, until)
         before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
         is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
-        summary = run_pipeline(run, shown_checkpoints(run, known), night=night, is_retrying=is_retrying)
+        shown, left_out = shown_checkpoints(run, known)
+        for sentence in left_out:
+            run.reporter.say(sentence)
+        summary = run_pipeline(run, shown, known=known, night=night, is_retrying=is_retrying)
         plan_id = note_run(run, summary.published.publication_id, "nightly").ids.plan_id
         changes = tuple(adopt(ledger, run.name_in_ledger, plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
@@ -224,17 +226,3 @@ def night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpo
     known = known if until is None else made_until(known, until)
     anchor_set = newest_anchor_set(run.lake.root, run.benchmark.name)
     return Night({one.model: one.checkpoint for one in newest(known).values()}, anchor_set), known
-
-
-def shown_checkpoints(run: StageContext, known: list[Checkpoint]) -> list[str]:
-    """The checkpoints of a night's table as model/checkpoint. Raises InputError where there is none, or not the baseline."""
-    latest = newest(known)
-    if not latest:
-        raise InputError("there is no checkpoint yet: the table under [nightly] checkpoints lists none that is in a source")
-    shown = [one.name for one in latest.values()]
-    judged = set(whole_checkpoints(run)) if asked_alone(run) else {(one.model, one.checkpoint) for one in known}
-    for model, own in latest.items():
-        earlier = [one.name for one in known if one.model == model and one != own and (one.model, one.checkpoint) in judged]
-        shown += earlier[max(0, len(earlier) - run.benchmark.nightly.n_earlier) :]
-    baseline = run.benchmark.nightly.baseline
-    return shown if baseline is None or baseline in shown else [*shown, baseline]

@@ -11,6 +11,7 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.records import SAMPLE_TEXTS, PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.lake.identity import lake_id
@@ -28,7 +29,10 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True)
 class StageContext:
-    """The benchmark, its rubrics by id, the lake, the ledger's address, the logical date, and what the run has made so far."""
+    """The benchmark, its rubrics by id, the lake, the ledger's address, the logical date, and what the run has made so far.
+
+    `lineage`: the order of its checkpoints, known once the dataset is.
+    """
 
     benchmark: Benchmark
     rubrics: Mapping[str, Rubric]
@@ -36,6 +40,7 @@ class StageContext:
     ledger_url: str
     run_date: date
     ids: RunIds = field(default_factory=RunIds)
+    lineage: Lineage = field(default_factory=Lineage)
 
     @property
     def dataset(self) -> StoredDataset:

@@ -1,7 +1,7 @@
 """`salon gate`: whether a checkpoint got worse, for a pull request's checks. It is ruled in tasks/aggregate, told in printed/."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Any
@@ -16,11 +16,12 @@ from flows.nights.judge_between import Compared, error_of
 from flows.observability.terminal import result_console
 from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
+from schemas.lineage import placed_in
 from schemas.metrics import TOTALS
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
-from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, contestants, rulings, summary
+from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings, summary
 from tasks.lake.reading import open_lake
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
@@ -78,7 +79,7 @@ def gate(
         )
     judges = _judges(standings, judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
-    pairs = _pairs(contestants(standings), baseline, candidate or [])
+    pairs = _pairs(placed_in(standings), predecessors(comparisons), baseline, candidate or [])
     looked_at = standings.filter(pl.col("judge_model").is_in(judges))
     ruled = rulings(comparisons, looked_at, pairs, alpha, is_worst_case=_is_worst_case(found))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
@@ -141,12 +142,14 @@ def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
     return [name for name in known if name in asked or not asked]
 
 
-def _pairs(known: Sequence[Contestant], baseline: str, candidates: Sequence[str]) -> list[tuple[Contestant, Contestant]]:
+def _pairs(
+    known: Sequence[Contestant], published: Mapping[Contestant, Contestant], baseline: str, candidates: Sequence[str]
+) -> list[tuple[Contestant, Contestant]]:
     """Each candidate and what it is held against. Raises InputError for a name that stands for nobody, and one without a pair."""
     newest = dict(known)  # the newest of each model is its last
     reference = None if baseline == PREDECESSOR else _named(known, baseline, "--baseline")
+    before = {**{later: one for one, later in pairwise(known) if one[0] == later[0]}, **published}
     asked = [_named(known, one, "--candidate") for one in candidates] or [one for one in newest.items() if one != reference]
-    before = {later: one for one, later in pairwise(known) if one[0] == later[0]}
     pairs = [(one, reference or before.get(one)) for one in asked]
     found = [(one, other) for one, other in pairs if other is not None and one != other]
     if candidates and found and len(found) < len(pairs):  # passed in silence, it would seem to have been looked at

@@ -9,13 +9,18 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from schemas.benchmark.exam import EXAM
 from schemas.benchmark.file import source_name
 from schemas.errors import InputError, SourceError
+from schemas.lineage import Lineage
 from schemas.metrics import natural_key
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.sources import ResolvedSource, expand, no_rows
+from tasks.plan.anchors import ANCHORS
 
+_NAMED = ["model", "checkpoint"]
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     ".csv": partial(pl.read_csv, infer_schema=False),  # a checkpoint called 001000 or 1.10 is no number
     ".jsonl": pl.read_ndjson,
@@ -41,7 +46,7 @@ def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
     With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
-    order of their names (the order predecessors are found by). Raises SourceError, also where no source has a row, and InputError
+    order of their names. Raises SourceError, also where no source has a row, and InputError
     where the table is none. `unreadable`: as of in_sources().
     """
     benchmark = run.benchmark
@@ -51,10 +56,30 @@ def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None
     if benchmark.nightly.checkpoints is not None:
         listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
         found = {key: listed[key] for key in found if key in listed}
-        ordered = sorted(found, key=lambda key: (key[0], found[key] or date.min, natural_key(key[1]), key[1]))
+        ordered = _oldest_first(found, listed)
     else:
-        ordered = sorted(found, key=lambda key: (key[0], natural_key(key[1]), key[1]))
+        ordered = _oldest_first(found, {})
     return [Checkpoint(model, checkpoint, found[model, checkpoint]) for model, checkpoint in ordered]
+
+
+def _oldest_first(found: Collection[tuple[str, str]], days: Mapping[tuple[str, str], date | None]) -> list[tuple[str, str]]:
+    return sorted(found, key=lambda one: (one[0], days.get(one) or date.min, natural_key(one[1]), one[1]))
+
+
+def lineage_of(run: StageContext, known: Sequence[Checkpoint] | None = None) -> Lineage:
+    """The order of the dataset's checkpoints, by the table of checkpoints where the benchmark file names one.
+
+    `known`: those there are, of which the dataset holds some; default: it holds all. One that the table does not list, or without
+    a date, is older than those with one. Raises InputError where the table is none.
+    """
+    table = run.benchmark.nightly.checkpoints
+    if known is None and table is None:
+        return Lineage()
+    is_own = ~pl.col("model").is_in([ANCHORS, EXAM])
+    parts = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_own).select(_NAMED).unique())
+    days = {} if table is None else _listed(run.benchmark.path(table))
+    shown = set(parts.rows())
+    return Lineage.of(_oldest_first({*shown, *((one.model, one.checkpoint) for one in known or ())}, days), shown)
 
 
 def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:

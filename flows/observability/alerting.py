@@ -53,20 +53,18 @@ class Alert:
     payload: Mapping[str, Any]
 
 
-def regressions(comparisons: pl.DataFrame) -> list[Alert]:
+def regressions(comparisons: pl.DataFrame, newest: Mapping[str, str]) -> list[Alert]:
     """Newest checkpoints whose mean over categories is below their predecessor's or the baseline's, by a primary verdict.
 
-    An older checkpoint, one that is the predecessor of another, was newest once and was told of then.
+    `newest`: by model; an older checkpoint was newest once and was told of then.
     """
-    predecessors = comparisons.filter(comparison=ComparisonKind.PREDECESSOR.value).select(
-        model_a="model_b", checkpoint_a="checkpoint_b"
-    )
+    named = {"model_a": [*newest.keys()], "checkpoint_a": [*newest.values()]}
     worse = comparisons.filter(
         pl.col("comparison").is_in(_SHOWN_OF_A_LINEAGE),
         pl.col("category") == Total.MACRO.value,
         pl.col("verdict") == ComparisonVerdict.LOWER.value,
         pl.col("is_primary").fill_null(value=True),  # of a publication from before there was a difference
-    ).join(predecessors, on=["model_a", "checkpoint_a"], how="anti")
+    ).join(pl.DataFrame(named, schema=dict.fromkeys(named, pl.String)), on=["model_a", "checkpoint_a"], how="semi")
     worse = worse.sort("delta", "rubric_id", "judge_model", "dimension", "model_a", "checkpoint_a", "comparison")
     found = _listed(REGRESSION, worse, _COMPARED, "")
     says = _worse_than(worse)

@@ -12,8 +12,9 @@ from flows.observability import alerting
 from flows.observability.alerting import Alert
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark.file import Benchmark
+from schemas.lineage import newest_in
 from schemas.tables.nights import DRIFT
-from schemas.tables.published import COMPARISONS
+from schemas.tables.published import COMPARISONS, STANDINGS
 from tasks.publish.living_tables import living_table
 
 if TYPE_CHECKING:
@@ -53,9 +54,11 @@ def alerts_after_run(
     is_new = published.is_new or told is not None
     alerts: list[Alert] = []
     if is_new and published.is_current and not is_backfill:
-        compared = published.folder / f"{COMPARISONS.name}.parquet"
+        compared, placed = (published.folder / f"{table.name}.parquet" for table in (COMPARISONS, STANDINGS))
         drift = living_table(lake_root, DRIFT, name)
-        alerts += alerting.regressions(pl.read_parquet(compared)) if compared.is_file() else []
+        alerts += (
+            alerting.regressions(pl.read_parquet(compared), newest_in(pl.read_parquet(placed))) if compared.is_file() else []
+        )
         alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift else []
     if is_new and not is_backfill:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))

@@ -42,13 +42,13 @@ class RunContext(StageContext):
         """The context of a flow around what its shards are sent."""
         return cls(
             stage.benchmark, stage.rubrics, stage.lake, stage.ledger_url, stage.run_date, stage.ids,
-            executor or InProcessExecutor(), reporter or Reporter(),
+            stage.lineage, executor or InProcessExecutor(), reporter or Reporter(),
         )  # fmt: skip
 
     @property
     def stage(self) -> StageContext:
         """What a shard is sent."""
-        return StageContext(self.benchmark, self.rubrics, self.lake, self.ledger_url, self.run_date, self.ids)
+        return StageContext(self.benchmark, self.rubrics, self.lake, self.ledger_url, self.run_date, self.ids, self.lineage)
 
     def __reduce__(self) -> NoReturn:
         """Executor and reporter belong to one process."""

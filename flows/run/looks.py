@@ -79,7 +79,8 @@ class WatchedScores:
     def _settings(self) -> Settings:
         own = self._run.benchmark
         gate, ids = own.gate.min_coverage, self._run.ids
-        return Settings(own.name, ids.dataset_id, "", self._run.run_date, gate, own.statistics, own.nightly.baseline)
+        baseline, lineage = own.nightly.baseline, self._run.lineage
+        return Settings(own.name, ids.dataset_id, "", self._run.run_date, gate, own.statistics, baseline, lineage=lineage)
 
     def _read(self, part: PlannedPart) -> pl.DataFrame:
         requests = self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, REQUEST_COLUMNS)

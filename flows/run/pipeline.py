@@ -3,11 +3,13 @@
 import secrets
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 
+from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
@@ -55,12 +57,14 @@ def run_pipeline(
     checkpoints: Sequence[str] | None = None,
     replies: Path | BatchResults | None = None,
     *,
+    known: Sequence[Checkpoint] | None = None,
     night: Night | None = None,
     asked_before: Outcome | None = None,
     is_retrying: bool = False,
 ) -> RunSummary:
     """Run every stage. With `replies` these, or results of exported requests, are imported, and nobody is asked.
 
+    `known`: all checkpoints there are, where `checkpoints` are some of them.
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
     to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
     is asked again.
@@ -75,6 +79,7 @@ def run_pipeline(
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
+    run = replace(run, lineage=lineage_of(run, known))
     _say_what_is_not_as_meant(run, dataset)
     planned = stages.plan(run)
     budget_id = night_budget(run.name_in_ledger, run.run_date) if night else run.ids.budget_id
@@ -187,7 +192,7 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
     Raises GateBlockedError where a blocking check failed: nothing is published, and the failing rows stand in the lake's
     `checks` and `quarantine`.
     """
-    key = publication_id(run.benchmark, run.ids, run.run_date)
+    key = publication_id(run.benchmark, run.ids, run.run_date, run.lineage)
     run = run.having(publication_id=key)
     if is_published(publication_folder(run.lake.root, run.benchmark.name, key)):
         cells = load_cells(find_publication(run.lake.root, key))

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from flows.executors.lake_use import lake_in_use
+from flows.nights.checkpoints import Checkpoint, find_checkpoints, lineage_of
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
@@ -136,7 +137,8 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     """Read the sources, plan, look into the ledger and count what is left to ask. The lake need not be one to write into."""
     run = RunContext.of(open_run(file), reporter=reporter)
     with lake_in_use(run), read_through(run.lake) as lake:
-        return previewed(file, replace(run, lake=lake), checkpoints)
+        run = replace(run, lake=lake)
+        return previewed(file, run, checkpoints, known=find_checkpoints(run, {}) if checkpoints else None)
 
 
 def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:
@@ -146,16 +148,24 @@ def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, picture
     refuse_full("--batch-files", folder)
     with lake_in_use(run), opened(run.ledger_url) as ledger:
         run = run.having(dataset_id=stages.ingest(run, is_examined=True).dataset_id)
+        run = replace(run, lineage=lineage_of(run))
         planned = stages.plan(run)
         run = run.having(plan_id=planned.plan_id)
         restore(run.lake, ledger)
         return export_requests(run, ledger, due_now(run, planned.parts), folder, max_bytes, pictures_at)
 
 
-def previewed(file: Path, run: RunContext, checkpoints: Sequence[str] | None, anchor_set: str | None = None) -> Preview:
-    """The preview of a run whose lake is in use: of these checkpoints, or all, and of a night's anchors."""
+def previewed(
+    file: Path,
+    run: RunContext,
+    checkpoints: Sequence[str] | None,
+    anchor_set: str | None = None,
+    known: Sequence[Checkpoint] | None = None,
+) -> Preview:
+    """The preview of a run whose lake is in use: of these checkpoints of those `known`, or all, and of a night's anchors."""
     dataset = stages.ingest(run, checkpoints, anchor_set, is_examined=True)
     run = run.having(dataset_id=dataset.dataset_id)
+    run = replace(run, lineage=lineage_of(run, known))
     if checkpoints is None:
         _check_baseline(file, run)
     planned = stages.plan(run)

@@ -16,12 +16,13 @@ from rubrics.loading import SHIPPED, find_rubrics
 from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.errors import CorruptLakeError, InputError
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.tables.stored import CHECKS, QUARANTINE
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
 from tasks.publish.agreement import agreement_id, given, publish_agreement, reference_in
 from tasks.publish.folders import PROVENANCE
-from tasks.publish.identity import MADE_OF, benchmark_digest, code_version, publication_id
+from tasks.publish.identity import LINEAGE, MADE_OF, benchmark_digest, code_version, publication_id
 from tasks.validate.gate_and_quarantine import validate
 from tasks.verify.bundle import BundleName, write_bundle
 from tasks.verify.publication import is_agreement, read_provenance
@@ -74,10 +75,11 @@ def open_published(
         for name, rubric in others.items()
     ]
     run_date = date.fromisoformat(str(said["run_date"]))
-    key = _key(folder, ids, benchmark, run_date)
+    lineage = Lineage({model: tuple(names) for model, names in said.get(LINEAGE, {}).items()})
+    key = _key(folder, ids, benchmark, run_date, lineage)
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
-    context = StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids)
+    context = StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids, lineage)
     return Reopened(folder, context, tuple(differences), {name: rubric.folder for name, rubric in others.items()})
 
 
@@ -110,10 +112,10 @@ def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
     return said.get("rubrics", {}).get(rubric_id, {}).get("digest")
 
 
-def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date) -> str:
+def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date, lineage: Lineage) -> str:
     if is_agreement(folder):
-        return agreement_id(reference_in(folder), ids, run_date)
-    return publication_id(benchmark, ids, run_date)
+        return agreement_id(reference_in(folder), ids, run_date, lineage)
+    return publication_id(benchmark, ids, run_date, lineage)
 
 
 def make_tables(published: Reopened) -> Path:

@@ -42,7 +42,7 @@ class Estimand(StrEnum):
 class ComparisonKind(StrEnum):
     """Why two checkpoints are compared."""
 
-    PREDECESSOR = "predecessor"  # b is the previous checkpoint of the same model, in natural order
+    PREDECESSOR = "predecessor"  # b is the checkpoint directly before a, of the same model
     BASELINE = "baseline"  # b is the benchmark file's baseline
     EACH_OTHER = "each_other"  # every two checkpoints of a ranking; rank ranges follow from these
 
@@ -88,6 +88,7 @@ class ComparisonReason(StrEnum):
     JUDGE_DIFFERS = "judge_differs"  # only a different judge judged the other checkpoint
     ANSWERING_MODEL_DIFFERS = "answering_model_differs"  # under the judge's name, different models answered for a and b
     DATASET_DIFFERS = "dataset_differs"  # the two share no prompt in this category
+    PREDECESSOR_MISSING = "predecessor_missing"  # the checkpoint directly before is known, but not judged here
     BASELINE_MISSING = "baseline_missing"  # no sample of this benchmark belongs to the baseline
     TOO_FEW_PAIRED_PROMPTS = "too_few_paired_prompts"  # fewer prompts scored for both than the benchmark file requires
     NO_SUCH_TOTAL = "no_such_total"  # one of the two cells is null; `benchmark_long` says why

@@ -137,7 +137,12 @@ IS_REORDERED = flag(
     "Whether the means over shared prompts put this checkpoint and another ranked one in the opposite order.",
     null=True,
 )
-PREDECESSOR = text("predecessor", "The previous checkpoint of the same model.", null=True)
+PLACE = count(
+    "place",
+    "Place among its model's known checkpoints, from 1 for the oldest; null if natural order of their names says the same.",
+    null=True,
+)
+PREDECESSOR = text("predecessor", "The checkpoint directly before, of the same model; it may be missing here.", null=True)
 TO_PREDECESSOR = _difference("predecessor", "the previous checkpoint")
 DELTA_PREDECESSOR, P_PREDECESSOR = TO_PREDECESSOR[0], TO_PREDECESSOR[3]
 BASELINE = text("baseline", "The baseline, as `model/checkpoint`.", null=True)

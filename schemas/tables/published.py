@@ -65,7 +65,8 @@ STANDINGS = Table(
     "standings",
     (
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.JUDGE_MODEL, f.DIMENSION,
-        f.CELL_CATEGORY, c.IS_HEADLINE, f.MODEL, f.CHECKPOINT, c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH, c.N_RANKED, f.ESTIMATE,
+        f.CELL_CATEGORY, c.IS_HEADLINE, f.MODEL, f.CHECKPOINT, c.PLACE,
+        c.STATE, f.REASON, c.RANK_LOW, c.RANK_HIGH, c.N_RANKED, f.ESTIMATE,
         f.CI_LOW, f.CI_HIGH, f.CI_LEVEL, f.SCALE_LOW, f.SCALE_HIGH, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.N_PROMPTS,
         c.N_CATEGORIES, c.N_PROMPTS_FEWEST, c.SMALLEST_CATEGORY, c.N_PROMPTS_MOST, c.N_SHARED_PROMPTS, c.N_PROMPTS_NEEDED,
         c.SHARED_ESTIMATE,
@@ -73,7 +74,7 @@ STANDINGS = Table(
         c.PREDECESSOR, *c.TO_PREDECESSOR, c.BASELINE, *c.TO_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
-    later=("smallest_category",),
+    later=("smallest_category", "place"),
     about="Who is better, and how sure that is: one row per checkpoint in each ranking.",
 )  # fmt: skip
 """Everything that shows ranks shows these rows."""

@@ -13,8 +13,7 @@ from typing import Any
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
-from schemas.metrics import natural_key
-from schemas.statuses.cells import CellReason, ComparisonReason, ComparisonTest, ComparisonVerdict, Correction
+from schemas.statuses.cells import CellReason, ComparisonKind, ComparisonReason, ComparisonTest, ComparisonVerdict, Correction
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust, could_be_turned
@@ -71,10 +70,11 @@ class Ruling:
     n_prompts: int | None
 
 
-def contestants(standings: pl.DataFrame) -> list[Contestant]:
-    """All that stand in a publication, by model, the newest checkpoint of each last."""
-    found = standings.select("model", "checkpoint").unique().rows()
-    return sorted(found, key=lambda one: (one[0], natural_key(one[1]), one[1]))
+def predecessors(comparisons: pl.DataFrame) -> dict[Contestant, Contestant]:
+    """The checkpoint directly before each, as published, also where it is not in the publication and has no figure."""
+    rows = comparisons.filter(pl.col("comparison") == ComparisonKind.PREDECESSOR.value)
+    named = rows.select("model_a", "checkpoint_a", "model_b", "checkpoint_b").unique().iter_rows()
+    return {(model, checkpoint): (model_b, before) for model, checkpoint, model_b, before in named}
 
 
 def rulings(

@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from schemas.benchmark.file import Statistics
+from schemas.lineage import Lineage
 from schemas.metrics import BOARD
 from schemas.statuses.cells import (
     CellReason,
@@ -32,7 +33,11 @@ _BESIDE = {"": "delta", "_low": "ci_low_adjusted", "_high": "ci_high_adjusted"}
 
 
 def standing_rows(
-    contestants: Sequence[Contestant], compared: Sequence[Row], expected: frozenset[str], statistics: Statistics
+    contestants: Sequence[Contestant],
+    compared: Sequence[Row],
+    expected: frozenset[str],
+    statistics: Statistics,
+    lineage: Lineage,
 ) -> Iterator[Row]:
     """A row for each contestant of each ranking of one dimension: its cell, its state and the means over shared prompts.
 
@@ -47,7 +52,9 @@ def standing_rows(
     for judge, found in groupby(contestants, key=lambda one: one.judge_model):
         mine = list(found)
         for place in sorted({place for one in mine for place in ranking_categories(one.cells)}):
-            yield from _ranking([one for one in mine if place in one.cells], place, shared[judge, place], expected, statistics)
+            held = [one for one in mine if place in one.cells]
+            for row in _ranking(held, place, shared[judge, place], expected, statistics):
+                yield row | {"place": lineage.place((str(row["model"]), str(row["checkpoint"])))}
 
 
 def _ranking(

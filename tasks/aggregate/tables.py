@@ -15,6 +15,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.benchmark.file import Statistics
 from schemas.errors import RubricError
+from schemas.lineage import Lineage
 from schemas.metrics import (
     BOARD,
     CELL,
@@ -29,7 +30,7 @@ from schemas.metrics import (
 from schemas.statuses.cells import Total
 from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS
 from schemas.tables.table import Table
-from tasks.aggregate.comparisons.comparisons import comparison_rows, contestants_of
+from tasks.aggregate.comparisons.comparisons import Lines, comparison_rows, contestants_of
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
@@ -84,6 +85,7 @@ class Settings:
     statistics: Statistics = field(default_factory=Statistics)
     baseline: str | None = None
     same_models: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by judge, names of models that are one
+    lineage: Lineage = field(default_factory=Lineage)
 
     @classmethod
     def of(cls, context: StageContext) -> Self:
@@ -91,7 +93,7 @@ class Settings:
         own, ids = context.benchmark, context.ids
         return cls(
             own.name, ids.dataset_id, ids.publication_id, context.run_date, own.gate.min_coverage, own.statistics,
-            own.nightly.baseline, context.same_models,
+            own.nightly.baseline, context.same_models, context.lineage,
         )  # fmt: skip
 
     @property
@@ -121,6 +123,7 @@ def aggregated(
     rows: dict[Table, list[Row]] = {t: [] for t in (BENCHMARK_LONG, DISTRIBUTIONS, HEALTH)}
     compared: list[Row] = []
     standing: list[Row] = []
+    before = run.lineage.before(judgements.select("model", "checkpoint").unique().collect().iter_rows())
     for rubric in _rubrics_of(judgements, rubrics):
         judged, read, reached = _read(judgements, scores, rubric)
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
@@ -136,12 +139,12 @@ def aggregated(
             ]
             mine, contestants, expected = run.statistics, contestants_of(dimension.tallied, dimension.rows), dimension.expected
             is_main = is_primary(rubric.id, dimension.key, read, mine.primary)
-            held = comparison_rows(
-                judged, contestants, expected, mine, baseline=run.baseline, answered_by=answered_by, is_headline=is_main
-            )
+            lines = Lines(before, run.baseline)
+            held = comparison_rows(judged, contestants, expected, mine, lines, answered_by=answered_by, is_headline=is_main)
             pairs = [named | row for row in held]
             compared += pairs
-            standing += [row | {"is_headline": is_main} for row in standing_rows(contestants, pairs, expected, mine)]
+            places = standing_rows(contestants, pairs, expected, mine, run.lineage)
+            standing += [row | {"is_headline": is_main} for row in places]
         rows[HEALTH] += [named | row for row in health]
     rows[COMPARISONS] = corrected(compared, run.benchmark, run.statistics)
     rows[STANDINGS] = ranked(standing, rows[COMPARISONS])
@@ -187,8 +190,9 @@ def headline_rows(
     for dimension in _dimensions(judged, read, rubric, run, reached):
         if is_primary(rubric.id, dimension.key, read, run.statistics.primary):
             contestants = contestants_of(dimension.tallied, dimension.rows)
+            lines = Lines(run.lineage.before((one.model, one.checkpoint) for one in contestants), run.baseline)
             rows = comparison_rows(
-                judged, contestants, dimension.expected, run.statistics, baseline=run.baseline, answered_by={}, is_headline=True
+                judged, contestants, dimension.expected, run.statistics, lines, answered_by={}, is_headline=True
             )
             found += [{"rubric_id": rubric.id} | row for row in rows if row["family"] is Family.HEADLINE]
     return found

@@ -214,4 +214,5 @@ def _of_pairs(context: StageContext) -> list[object]:
     if not any(rubric.is_of_pairs for rubric in context.rubrics.values()):
         return []
     benchmark = context.benchmark
-    return [benchmark.pairs.model_dump(mode="json"), benchmark.nightly.baseline, benchmark.limits.shard_size]
+    asked = benchmark.pairs.model_dump(mode="json")
+    return [asked, benchmark.nightly.baseline, benchmark.limits.shard_size, context.lineage.said]

@@ -6,14 +6,14 @@ ones. It is asked twice, each sample being shown first once, so that a judge's l
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from itertools import combinations, groupby, pairwise
+from itertools import combinations
 
 import polars as pl
 
 from rubrics.model import FIRST, SECOND, Rubric
 from schemas.benchmark.rounds import Pairs
 from schemas.errors import NothingToJudgeError
-from schemas.metrics import natural_key
+from schemas.lineage import Checkpoint, Lineage
 from schemas.records import IMAGE, SAMPLE_TEXTS
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
@@ -21,26 +21,25 @@ from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.plan.samples import PAIR_COLUMNS, scanned
 
-Checkpoint = tuple[str, str]
-"""Model and checkpoint."""
-
 _KEY = ["key", "check"]
 _PAIRED = {"sample_id": pl.String, "second_sample_id": pl.String, "part": pl.Int64, "round": pl.Int64, "comparison": pl.String}
 _SECOND = {"sample_id": "second_sample_id", "model": "second_model", "checkpoint": "second_checkpoint"}
 _HELD = ["sample_id", "model", "checkpoint", "seed", "image_sha256", "pictures", "status"]
 
 
-def meetings(checkpoints: Sequence[Checkpoint], pairs: Pairs, baseline: str | None) -> list[tuple[Checkpoint, Checkpoint]]:
-    """Which checkpoints meet, each two once, the later one first; in natural order of their names."""
-    ordered = sorted(set(checkpoints), key=lambda one: (one[0], natural_key(one[1]), one[1]))
+def meetings(
+    checkpoints: Sequence[Checkpoint], pairs: Pairs, baseline: str | None, lineage: Lineage
+) -> list[tuple[Checkpoint, Checkpoint]]:
+    """Which checkpoints meet, each two once, the later one first; oldest first."""
+    ordered = sorted(set(checkpoints), key=lineage.key)
     found: dict[frozenset[Checkpoint], tuple[Checkpoint, Checkpoint]] = {}
     wanted: list[tuple[Checkpoint, Checkpoint]] = []
     if "baseline" in pairs.meet:
         held = [one for one in ordered if "/".join(one) == baseline]
         wanted += [(one, other) for other in held for one in ordered if one != other]
     if "predecessor" in pairs.meet:
-        for _, mine in groupby(ordered, key=lambda one: one[0]):
-            wanted += [(after, before) for before, after in pairwise(mine)]
+        before = lineage.before(ordered)
+        wanted += [(one, before[one]) for one in ordered if before.get(one) in ordered]
     if "each_other" in pairs.meet:
         wanted += [(after, before) for before, after in combinations(ordered, 2)]
     for one, other in wanted:
@@ -60,8 +59,9 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     """
     pairs = context.benchmark.pairs
     samples = _samples(context, rubric)
-    met = meetings(samples.select("model", "checkpoint").unique().rows(), pairs, context.benchmark.nightly.baseline)
-    if not met and samples.select("model", "checkpoint").n_unique() < 2:  # a first night; one checkpoint of a backfill
+    names = samples.select("model", "checkpoint").unique().rows()
+    met = meetings(names, pairs, context.benchmark.nightly.baseline, context.lineage)
+    if not met and (len(names) < 2 or context.lineage.by_model):  # a first night; a backfill's one; the one before is not here
         return pl.DataFrame(schema=_PAIRED)
     if not met:
         raise NothingToJudgeError(_nobody_meets(context, rubric, samples))

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.tables.agreement import RATINGS, VOTES
 from schemas.tables.table import SCHEMA_VERSION, Table, conform
 from tasks.context import Reference, StageContext
@@ -33,16 +34,16 @@ from tasks.publish.folders import (
     manifest_of,
     take_place,
 )
-from tasks.publish.identity import provenance
+from tasks.publish.identity import ordered_by, provenance
 from tasks.publish.publication import Draft
 from tasks.regular_files import content_of
 
 AGAINST_JUDGE = "against_judge"
 
 
-def agreement_id(reference: Reference, ids: RunIds, run_date: date) -> str:
+def agreement_id(reference: Reference, ids: RunIds, run_date: date, lineage: Lineage) -> str:
     """sha256 hex of everything an agreement is made from: the same inputs are the same publication."""
-    inputs = {
+    inputs = ordered_by(lineage) | {
         "code_version": ids.code_version, "dataset_id": ids.dataset_id, "plan_id": ids.plan_id,
         "ratings": rows_digest(reference.ratings, RATINGS), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
         "schema_version": SCHEMA_VERSION,

@@ -13,11 +13,15 @@ from typing import Any
 
 from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.tables.table import SCHEMA_VERSION
 from tasks.context import StageContext
 
 MADE_OF = ("code_version", "dataset_id", "plan_id", "reading_id", "snapshot_id")
 """The identities that provenance.json holds."""
+
+LINEAGE = "lineage"
+"""The key of provenance.json that holds the order of checkpoints."""
 
 _WHERE_AND_HOW_FAST: dict[str, Any] = {
     "gate": {"stop_when_unreadable"},
@@ -49,9 +53,9 @@ def benchmark_digest(benchmark: Benchmark) -> str:
     return _digest(_settings(benchmark))
 
 
-def publication_id(benchmark: Benchmark, ids: RunIds, run_date: date) -> str:
+def publication_id(benchmark: Benchmark, ids: RunIds, run_date: date, lineage: Lineage) -> str:
     """sha256 hex of everything a publication is made from: the same inputs are the same publication."""
-    return _digest({
+    return _digest(ordered_by(lineage) | {
         "benchmark_digest": benchmark_digest(benchmark), "code_version": ids.code_version, "dataset_id": ids.dataset_id,
         "plan_id": ids.plan_id, "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
         "schema_version": SCHEMA_VERSION,
@@ -68,6 +72,7 @@ def provenance(context: StageContext, **more: str) -> dict[str, Any]:
         "identities": {name: getattr(context.ids, name) for name in MADE_OF} | more,
         "benchmark_digest": benchmark_digest(benchmark),
         "settings": _settings(benchmark),
+        **ordered_by(context.lineage),
         "min_coverage": benchmark.gate.min_coverage,
         "rubrics": {
             choice.id: {"version": rubric.version, "digest": rubric.digest, "title": rubric.title, "source": rubric.source}
@@ -80,6 +85,11 @@ def provenance(context: StageContext, **more: str) -> dict[str, Any]:
             for judge in benchmark.judges
         ],
     }
+
+
+def ordered_by(lineage: Lineage) -> dict[str, Any]:
+    """The order of checkpoints, where their names do not give it."""
+    return {LINEAGE: lineage.said} if lineage.by_model else {}
 
 
 def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from schemas.lineage import placed_in
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import (
     ABSENT,
@@ -11,7 +12,6 @@ from tasks.aggregate.gate import (
     TOO_FEW,
     TURNED,
     Outcome,
-    contestants,
     prompts_needed,
     rulings,
     summary,
@@ -146,4 +146,4 @@ def test_what_failures_could_turn_is_no_claim(make_rubric, all_tables, n_failed,
 
 def test_contestants_are_in_the_order_of_their_numbers():
     standings = pl.DataFrame({"model": ["b", "a", "a", "a"], "checkpoint": ["1", "step-1000", "step-900", "step-900"]})
-    assert contestants(standings) == [("a", "step-900"), ("a", "step-1000"), ("b", "1")]
+    assert placed_in(standings) == [("a", "step-900"), ("a", "step-1000"), ("b", "1")]

@@ -12,6 +12,7 @@ from rubrics.loading import SHIPPED, load_rubric
 from schemas.benchmark.rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.lake.reading import Lake
@@ -35,7 +36,7 @@ A, B, C, D = ("m", "step-9"), ("m", "step-10"), ("m", "step-11"), ("n", "only")
     ],
 )
 def test_who_meets(meet: Any, baseline: str | None, expected: Sequence[Any]) -> None:
-    found = meetings([D, C, A, B, A], Pairs(meet=meet), baseline)
+    found = meetings([D, C, A, B, A], Pairs(meet=meet), baseline, Lineage())
     assert sorted(map(sorted, found)) == sorted(map(sorted, expected)), "each two once"
     if meet != ["each_other"]:
         assert found == expected

@@ -9,6 +9,7 @@ import pytest
 
 from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
+from schemas.lineage import Lineage
 from schemas.tables.catalogue import TABLES
 from tasks.context import StageContext
 from tasks.lake.reading import Lake
@@ -79,16 +80,17 @@ IDS = RunIds("a", "b", "c", "d", "e")
 @pytest.mark.parametrize(
     "other",
     [
-        (changed(), replace(IDS, dataset_id="z"), DAY), (changed(), replace(IDS, plan_id="z"), DAY),
-        (changed(), replace(IDS, reading_id="z"), DAY), (changed(), replace(IDS, code_version="z"), DAY),
-        (changed(name="weekly"), IDS, DAY), (changed(), IDS, date(2026, 11, 4)),
+        (changed(), replace(IDS, dataset_id="z"), DAY, Lineage()), (changed(), replace(IDS, plan_id="z"), DAY, Lineage()),
+        (changed(), replace(IDS, reading_id="z"), DAY, Lineage()), (changed(), replace(IDS, code_version="z"), DAY, Lineage()),
+        (changed(name="weekly"), IDS, DAY, Lineage()), (changed(), IDS, date(2026, 11, 4), Lineage()),
+        (changed(), IDS, DAY, Lineage({"sdxl": ("b", "a")})),
     ],
-    ids=["dataset", "plan", "reading", "code", "file", "date"],
+    ids=["dataset", "plan", "reading", "code", "file", "date", "lineage"],
 )  # fmt: skip
 def test_each_input_changes_the_publication_id(other):
-    first = publication_id(changed(), IDS, DAY)
+    first = publication_id(changed(), IDS, DAY, Lineage())
     assert len(first) == 64
-    assert first == publication_id(changed(), IDS, DAY)
+    assert first == publication_id(changed(), IDS, DAY, Lineage())
     assert publication_id(*other) != first
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from flows.commands.printed.judge_moves import sentence
 from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
+from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication
@@ -28,6 +29,7 @@ _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGR
 _REASONS = {
     ABSENT: "one of the two was not judged under this rubric and judge",
     "fails_more": "it fails more often, and the failures may hide a drop",
+    ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
     TOO_FEW: "too few shared prompts for this --alpha",
 }
 

@@ -6,13 +6,13 @@ Means are corrected.py, the figures estimates.py, corrections for the number of 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.metrics import is_primary, natural_key
+from schemas.metrics import is_primary
 from schemas.statuses.cells import CellStatus, ComparisonKind, StandingState, Total
 from schemas.statuses.people import AgreementReason, Estimator
 from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
@@ -126,10 +126,10 @@ def _estimators(judge: str | None, *, of_deltas: bool) -> tuple[Estimator, ...]:
 
 def _pairs(systems: Sequence[System], run: Settings) -> Iterator[tuple[ComparisonKind, int, int]]:
     """As on the leaderboard: each checkpoint and its predecessor, all and the baseline, every two."""
-    ordered = sorted(range(len(systems)), key=lambda n: (systems[n][0], natural_key(systems[n][1]), systems[n][1]))
-    for before, after in pairwise(ordered):
-        if systems[before][0] == systems[after][0]:
-            yield ComparisonKind.PREDECESSOR, after, before
+    before = run.lineage.before(systems)
+    for one in sorted(systems, key=run.lineage.key):
+        if before.get(one) in systems:
+            yield ComparisonKind.PREDECESSOR, systems.index(one), systems.index(before[one])
     for base in (n for n, system in enumerate(systems) if "/".join(system) == run.baseline):
         for a in range(len(systems)):
             if a != base:

@@ -14,7 +14,8 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.errors import InputError
-from schemas.metrics import is_headline, natural_key
+from schemas.lineage import Lineage
+from schemas.metrics import is_headline
 from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, RatingStatus
 from tasks.aggregate.agreement.grid import Grid, System
@@ -58,6 +59,7 @@ def label_plan(
     ratings: pl.DataFrame,
     rubrics: Mapping[str, Rubric],
     baseline: str | None,
+    lineage: Lineage,
     wanted: Wanted,
 ) -> LabelPlan:
     """What to label next. Raises InputError where dimension or checkpoints are not those of the run, or nothing is left."""
@@ -71,7 +73,7 @@ def label_plan(
     good = ratings.filter(pl.col("status") == RatingStatus.OK.value)
     rated = rated_dimension(items, judged, ratings_of(good, rubric, key), rubric, key, mine[:1])
     grid = Grid(rated, are_all=True)
-    a, b = _decision(grid.systems, baseline, wanted.between)
+    a, b = _decision(grid.systems, baseline, wanted.between, lineage)
     judge = rated.judges[0]
     part = grid.part(Total.MACRO.value, judge.name)
     scored, labels = (side[a, part.rows] - side[b, part.rows] for side in (grid.judged[judge.name], grid.labels))
@@ -122,7 +124,7 @@ def _dimension(rubrics: Mapping[str, Rubric], wanted: str | None) -> tuple[Rubri
     return main[0]
 
 
-def _decision(systems: Sequence[System], baseline: str | None, between: Sequence[str]) -> tuple[int, int]:
+def _decision(systems: Sequence[System], baseline: str | None, between: Sequence[str], lineage: Lineage) -> tuple[int, int]:
     """The two checkpoints; by default the newest one against the benchmark's baseline, else against its predecessor."""
     names = [_name(system) for system in systems]
     ways = f"--between MODEL/CHECKPOINT --between MODEL/CHECKPOINT, of {', '.join(names)}"
@@ -136,7 +138,7 @@ def _decision(systems: Sequence[System], baseline: str | None, between: Sequence
     others = [number for number, name in enumerate(names) if name != baseline]
     if len({systems[number][0] for number in others}) != 1 or len(names) < 2:
         raise InputError(f"name the two checkpoints that the labels should tell apart: {ways}")
-    ordered = sorted(others, key=lambda number: (natural_key(systems[number][1]), systems[number][1]))
+    ordered = sorted(others, key=lambda number: lineage.key(systems[number]))
     return ordered[-1], names.index(baseline) if baseline in names else ordered[-2]
 
 

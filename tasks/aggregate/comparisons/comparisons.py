@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby, pairwise
+from itertools import combinations, groupby
 
 from schemas.benchmark.file import Statistics
-from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these, natural_key
+from schemas.lineage import Checkpoint
+from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparisons.comparison_tests import (
     delta_bounds,
@@ -45,6 +46,14 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """What each checkpoint is held against beside all others: the one directly before it, if any, and the baseline."""
+
+    before: Mapping[Checkpoint, Checkpoint]
+    baseline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _How:
     """What all comparisons of a dimension share: the categories of its total, the settings; by checkpoint, who judged it how.
 
@@ -69,8 +78,8 @@ def comparison_rows(
     contestants: Sequence[Contestant],
     expected: frozenset[str],
     statistics: Statistics,
+    lines: Lines,
     *,
-    baseline: str | None,
     answered_by: Mapping[tuple[str, ...], frozenset[str]],
     is_headline: bool,
 ) -> Iterator[Row]:
@@ -84,22 +93,26 @@ def comparison_rows(
     how = _How(expected, statistics, judged.versions, answered_by, is_headline)
     for judge, found in groupby(contestants, key=lambda one: one.judge_model):
         mine = list(found)
-        for a, b in predecessors(mine):
-            yield from _compared(ComparisonKind.PREDECESSOR, a, b, sorted(a.cells), how)
-        if baseline is not None:
-            yield from _against_baseline(mine, contestants, judge, baseline, how)
+        yield from _against_predecessors(mine, lines.before, how)
+        if lines.baseline is not None:
+            yield from _against_baseline(mine, contestants, judge, lines.baseline, how)
         if len(mine) <= statistics.max_ranked:
             for a, b in combinations(mine, 2):
                 ranked = ranking_categories(a.cells)
                 yield from _compared(ComparisonKind.EACH_OTHER, a, b, ranked, how)
 
 
-def predecessors(contestants: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:
-    """Each checkpoint and its predecessor: the one before it of the same model, in natural order of their names."""
-    ordered = sorted(contestants, key=lambda one: (one.model, natural_key(one.checkpoint), one.checkpoint))
-    for before, after in pairwise(ordered):
-        if before.model == after.model:
-            yield after, before
+def _against_predecessors(mine: Sequence[Contestant], before: Mapping[Checkpoint, Checkpoint], how: _How) -> Iterator[Row]:
+    """Each against the one directly before it; null rows where that one is not among those judged here: no other stands in."""
+    there = {(one.model, one.checkpoint): one for one in mine}
+    for (model, checkpoint), a in there.items():
+        previous = before.get((model, checkpoint))
+        if previous in there:
+            yield from _compared(ComparisonKind.PREDECESSOR, a, there[previous], sorted(a.cells), how)
+        elif previous is not None:
+            for category in sorted(a.cells):
+                row = _address(ComparisonKind.PREDECESSOR, a, category, how) | {"model_b": model, "checkpoint_b": previous[1]}
+                yield row | _null(ComparisonReason.PREDECESSOR_MISSING)
 
 
 def ranking_categories(cells: Mapping[str, Row]) -> list[str]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from schemas.lineage import Checkpoint, Lineage
 from schemas.statuses.cells import ComparisonVerdict, Total
 from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import Floats
 from tasks.aggregate.preferences.cells import Cell, cells_of
 from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of, log_capital
-from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, Checkpoint, by_prompt, pairs_of
+from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, by_prompt, pairs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def next_comparisons(
     pair is called different. `n_family` is how many the published table will hold; with fewer than `min_paired_prompts` in a
     category, or under `min_coverage` (both the benchmark file's), nothing is decided, as nothing would be published.
     """
-    pairs = pairs_of(verdicts, None)
+    pairs = pairs_of(verdicts, None, Lineage())
     parts = by_prompt(pairs.frame, "meeting", "category")
     cells = cells_of(parts, pairs.categories, list(plan.weights))
     evidence = evidence_of(parts, pairs, plan)

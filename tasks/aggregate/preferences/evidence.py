@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from schemas.lineage import Checkpoint
 from schemas.statuses.cells import Total
 from tasks.aggregate.intervals import ClusteredMean, Floats, rounded
 from tasks.aggregate.preferences.cells import ends, score_test
-from tasks.aggregate.preferences.prompts import MIDDLE, Checkpoint, Pairs
+from tasks.aggregate.preferences.prompts import MIDDLE, Pairs
 
 WATCHED = 0.1
 """The share of the error rate that is spent on looking; the rest is for the test once all prompts were asked."""

@@ -1,17 +1,14 @@
 """Verdicts of pairs as numbers, and their sums by prompt. What is estimated from them: win_rates.py, ratings.py."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from schemas.metrics import natural_key
+from schemas.lineage import Checkpoint, Lineage
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import PairOutcome
-
-Checkpoint = tuple[str, str]
-"""Model and checkpoint."""
 
 PAIR = ("model_a", "checkpoint_a", "model_b", "checkpoint_b")
 COUNTS = ("n_win", "n_tie", "n_loss", "n_order_dependent", "n_unjudged")
@@ -59,15 +56,14 @@ class Pairs:
     categories: tuple[str, ...]
 
 
-def pairs_of(verdicts: pl.DataFrame, baseline: str | None) -> Pairs:
+def pairs_of(verdicts: pl.DataFrame, baseline: str | None, lineage: Lineage) -> Pairs:
     """The verdicts of one rubric and dimension, each pair of checkpoints the way round that it is published.
 
-    The baseline is b; else the newer of one model is a (names in natural order); else the order of the names stays.
+    The baseline is b; else the newer of one model is a; else the order of the names stays.
     """
     found = [((row[0], row[1]), (row[2], row[3])) for row in verdicts.select(PAIR).unique().sort(PAIR).iter_rows()]
-    ordered = sorted({one for pair in found for one in pair}, key=lambda one: (one[0], natural_key(one[1]), one[1]))
-    place = {one: n for n, one in enumerate(ordered)}
-    meetings = tuple(_meeting(pair, place, baseline) for pair in found)
+    before = lineage.before(one for pair in found for one in pair)
+    meetings = tuple(_meeting(pair, lineage, before, baseline) for pair in found)
     known = pl.DataFrame(
         [(*pair[0], *pair[1], n, meeting.a != pair[0]) for n, (pair, meeting) in enumerate(zip(found, meetings, strict=True))],
         schema=[*((name, pl.String) for name in PAIR), ("meeting", pl.Int64), ("is_turned", pl.Boolean)], orient="row",
@@ -84,11 +80,13 @@ def _code(column: str, known: Iterable[str]) -> pl.Expr:
     return pl.col(column).cast(pl.Enum(known)).to_physical().cast(pl.Int64)
 
 
-def _meeting(pair: tuple[Checkpoint, Checkpoint], place: dict[Checkpoint, int], baseline: str | None) -> Meeting:
+def _meeting(
+    pair: tuple[Checkpoint, Checkpoint], lineage: Lineage, before: Mapping[Checkpoint, Checkpoint], baseline: str | None
+) -> Meeting:
     a, b = pair
-    is_turned = "/".join(a) == baseline or (a[0] == b[0] and place[a] < place[b] and "/".join(b) != baseline)
-    a, b = (b, a) if is_turned else (a, b)
-    return Meeting(a, b, "/".join(b) == baseline, a[0] == b[0] and place[a] == place[b] + 1)
+    is_older = a[0] == b[0] and lineage.key(a) < lineage.key(b) and "/".join(b) != baseline
+    a, b = (b, a) if is_older or "/".join(a) == baseline else (a, b)
+    return Meeting(a, b, "/".join(b) == baseline, before.get(a) == b)
 
 
 def _valued(verdicts: pl.DataFrame) -> pl.DataFrame:

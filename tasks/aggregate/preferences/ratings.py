@@ -7,12 +7,13 @@ import numpy as np
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
+from schemas.lineage import Checkpoint
 from schemas.statuses.cells import RatedState, RatingReason
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.intervals import LEVEL, Counts, Floats, rounded, t_quantile
 from tasks.aggregate.preferences.connected import Flags, rateable, ties_are_estimable
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
-from tasks.aggregate.preferences.prompts import PARTS, Checkpoint, Meeting
+from tasks.aggregate.preferences.prompts import PARTS, Meeting
 
 Row = dict[str, object]
 POINTS = 400 / float(np.log(10))

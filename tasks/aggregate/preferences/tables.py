@@ -42,7 +42,7 @@ def preference_tables(
         "rubric_id", "rubric_version", "dimension", maintain_order=True
     ):
         named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version, "dimension": dimension}
-        pairs = pairs_of(of_one, run.baseline)
+        pairs = pairs_of(of_one, run.baseline, run.lineage)
         expected = _categories(pairs)
         judges = pairs.frame["judge_model"].unique().sort().to_list()
         for judge in [*judges, *([ALL_JUDGES] if len(judges) > 1 else [])]:

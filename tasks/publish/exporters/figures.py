@@ -17,10 +17,11 @@ from urllib.request import urlopen
 import polars as pl
 
 from schemas.errors import StoreError
-from schemas.metrics import BOARD, CELL_ORDER, natural_key
+from schemas.lineage import natural_order, placed_in
+from schemas.metrics import BOARD, CELL_ORDER
 from schemas.statuses.cells import CellStatus, Estimand
 from schemas.tables.nights import EXAM
-from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.reading import Publication, checked_file
 from tasks.publish.standings.exam import marks
 
@@ -138,7 +139,10 @@ def read_figures(publication: Publication, name: str | None = None) -> Exported:
     by_contestant: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in mine.iter_rows(named=True):
         by_contestant.setdefault((row["model"], row["checkpoint"]), []).append(row)
-    ordered = sorted(by_contestant, key=lambda of: (of[0], natural_key(of[1]), of[1]))
+    standing = f"{STANDINGS.name}.parquet"  # older publications have none
+    oldest_first = placed_in(pl.read_parquet(checked_file(publication, standing))) if standing in publication.files else []
+    places = {one: place for place, one in enumerate(oldest_first)}
+    ordered = sorted(by_contestant, key=lambda of: (of[0], places.get(of, -1), natural_order(of)))
     contestants = [Contestant(*of, _named(by_contestant[of])) for of in ordered]
     return Exported(publication, publication.provenance(), contestants, name)
 

@@ -52,7 +52,7 @@ def _standing(board: Board) -> Made | None:
     if not shown:
         return None
     scale = f"mean, scale {board.scale_low:g} to {board.scale_high:g}"
-    ordered = sorted(shown, key=lambda row: (natural_key(row["checkpoint"]), row["checkpoint"]))
+    ordered = sorted(shown, key=lambda row: (row.get("place") or 0, natural_key(row["checkpoint"]), row["checkpoint"]))
     if len({row["model"] for row in shown}) < len(shown) <= N_TREND:
         rows = [
             {name: row[name] for name in ("model", "checkpoint", "estimate", "ci_low", "ci_high")} | {"order": index}

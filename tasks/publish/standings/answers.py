@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from schemas.metrics import natural_key
+from schemas.lineage import oldest_first
 from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
 from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, counted, delta, namer, no_rank, why_not_compared
 
@@ -20,7 +20,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
         said.append(_against_the_one_before(one, mine, other))
-    unranked = [row for row in sorted(rows, key=_by_name) if row["state"] != StandingState.RANKED]
+    unranked = [row for row in sorted(rows, key=oldest_first) if row["state"] != StandingState.RANKED]
     without = [(name(row), row["dimension"], no_rank(row)) for row in unranked]
     n_reasons = Counter(one for one, _ in {(one, reason) for one, _, reason in without})
     reasons: dict[str, list[str]] = {}
@@ -82,10 +82,11 @@ def _with_failures(ranking: Sequence[Row], names: str) -> str:
 
 def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
     """The rows of each model's newest checkpoint, by its name, where it has a predecessor."""
-    before = {(row["model"], row["predecessor"]) for row in compared}
+    ordered = sorted(compared, key=oldest_first)
+    last = {row["model"]: row["checkpoint"] for row in ordered}
     newest: dict[str, list[Row]] = {}
-    for row in sorted(compared, key=_by_name):
-        if row["predecessor"] is not None and (row["model"], row["checkpoint"]) not in before:
+    for row in ordered:
+        if row["predecessor"] is not None and row["checkpoint"] == last[row["model"]]:
             newest.setdefault(name(row), []).append(row)
     return newest
 
@@ -138,10 +139,6 @@ def _measure(row: Row) -> tuple[str, str]:
 
 def _figure(row: Row) -> str:
     return f"{delta(row, 'predecessor')} on {counted(row['n_prompts_predecessor'], 'prompt')}"
-
-
-def _by_name(row: Row) -> tuple[object, ...]:
-    return row["model"], natural_key(row["checkpoint"]), row["checkpoint"]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ _NOT_COMPARED = {
     ComparisonReason.RUBRIC_DIFFERS: "they were judged under different versions of the rubric",
     ComparisonReason.JUDGE_DIFFERS: "they have different judges",
     ComparisonReason.ANSWERING_MODEL_DIFFERS: "different models answered for them under the judge's name",
+    ComparisonReason.PREDECESSOR_MISSING: "that one, directly before it, is not in this table",
     ComparisonReason.DATASET_DIFFERS: "they share no prompt",
     ComparisonReason.TOO_FEW_PAIRED_PROMPTS: "they share too few prompts",
     ComparisonReason.NO_SUCH_TOTAL: "one of them has no such mean",

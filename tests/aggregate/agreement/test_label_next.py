@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from schemas.errors import InputError
+from schemas.lineage import Lineage
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
 from tasks.aggregate.agreement.label_next import LabelPlan, Wanted, _half, _spread, _within, label_plan
@@ -48,7 +49,7 @@ def plan(make_rubric: Callable[..., Any], make_frames: Callable[..., Any]) -> Ca
             for row, sample in zip(rows, judgements["sample_id"], strict=True) if labelled(row["category"], row["number"])
         ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
-        found = label_plan(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric}, baseline, wanted)
+        found = label_plan(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric}, baseline, Lineage(), wanted)
         chosen = judgements.filter(pl.col("sample_id").is_in(found.sample_ids)).unique("sample_id")
         return found, chosen
 

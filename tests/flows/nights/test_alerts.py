@@ -64,14 +64,14 @@ def compared(*rows: dict[str, Any]) -> pl.DataFrame:
     ],
 )  # fmt: skip
 def test_regressions(rows: list[dict[str, Any]], n: int) -> None:
-    found = regressions(compared(*rows))
+    found = regressions(compared(*rows), {"m": max((row.get("checkpoint_a", "2") for row in rows), default="2")})
     assert [alert.payload["n_all"] for alert in found] == ([n] if n else [])
     assert all(alert.name == "salon.score.regression" for alert in found)
     assert all(alert.payload["alpha"] == 0.05 for alert in found)
 
 
 def test_a_payload_lists_the_worst_and_counts_all() -> None:
-    (found,) = regressions(compared(*({"dimension": f"d{n:02}", "delta": -n / 10} for n in range(1, 31))))
+    (found,) = regressions(compared(*({"dimension": f"d{n:02}", "delta": -n / 10} for n in range(1, 31))), {"m": "2", "{n}": "2"})
     assert found.payload["n_all"] == 30
     assert len(found.payload["rows"]) == 20
     assert found.payload["rows"][0]["dimension"] == "d30"
@@ -97,7 +97,7 @@ def test_a_payload_lists_the_worst_and_counts_all() -> None:
 )
 def test_a_regression_is_said_by_name(rows: list[dict[str, Any]], says: str) -> None:
     interval = {"ci_low_adjusted": -0.41, "ci_high_adjusted": -0.19}
-    (found,) = regressions(compared(*(interval | row for row in rows)))
+    (found,) = regressions(compared(*(interval | row for row in rows)), {"m": "2", "{n}": "2"})
     assert found.payload["says"] == says
 
 
