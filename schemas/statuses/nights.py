@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+N_BASELINE = 30
+"""Nights that a series needs before it has limits."""
+
 
 class DriftVerdict(StrEnum):
     """What a night's alarm is attributed to."""

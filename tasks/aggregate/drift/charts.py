@@ -8,7 +8,6 @@ import polars as pl
 from schemas.metrics import HEADLINE
 from tasks.aggregate.drift.ewma import Charts, charts
 
-N_BASELINE = 30
 SPREAD_FLOOR = 0.0005  # of the scale's width: what moves less from night to night is taken to move so much
 FAMILY_ALPHA = 0.009  # expected false alarms a night, over all series of a benchmark together: a tenth less than the 1 % allowed
 NIGHT_ALPHA = 0.0025  # at most, of one series: what keeps quiet 30-night windows without an alarm, see docs/nights.md

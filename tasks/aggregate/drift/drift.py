@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from schemas.errors import InputError
-from schemas.statuses.nights import DriftReason, DriftVerdict
+from schemas.statuses.nights import N_BASELINE, DriftReason, DriftVerdict
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
-from tasks.aggregate.drift.charts import ANCHORS, N_BASELINE, SERIES, with_alpha, with_charts
+from tasks.aggregate.drift.charts import ANCHORS, SERIES, with_alpha, with_charts
 from tasks.aggregate.drift.ewma import Floats, degrees_of_freedom, p_values, quantiles
 
 

@@ -3,7 +3,7 @@
 Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ import polars as pl
 
 from schemas.metrics import HEADLINE
 from schemas.statuses.cells import Total
+from schemas.statuses.nights import N_BASELINE, DriftReason
 from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.nights import DRIFT, EXAM
@@ -48,13 +49,18 @@ _SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RAT
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected."""
+    """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected.
+
+    `n_watched` series have limits; `not_watched` says so of the others.
+    """
 
     figures: list[Figure]
     last: list[Row]
     alarms: list[Row]
     n_alarms: int
     n_false_expected: float
+    n_watched: int
+    not_watched: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +197,16 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     )
     drawn = [*_drawings(alarmed_first, n_charted)]
     spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
-    return Nights(drawn, [mine[-1] for mine in series], alarms[:N_ALARMS_SHOWN], len(alarms), spent)
+    last = [mine[-1] for mine in series]
+    young = [row for row in last if row["reason"] == DriftReason.BASELINE_INCOMPLETE]
+    said = _not_watched(young, len(last)) if young else ""
+    return Nights(drawn, last, alarms[:N_ALARMS_SHOWN], len(alarms), spent, len(last) - len(young), said)
+
+
+def _not_watched(young: Sequence[Row], n_series: int) -> str:
+    """Of the last nights of series without limits."""
+    which = "Not watched yet" if len(young) == n_series else f"{len(young)} of {n_series} series not watched yet"
+    return f"{which}: {max(row['n_baseline'] or 0 for row in young)} of the {N_BASELINE} nights that limits need."
 
 
 def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:

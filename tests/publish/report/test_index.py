@@ -142,6 +142,23 @@ def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publis
         assert text in page, text
 
 
+@pytest.mark.parametrize(
+    ("models", "says"),
+    [
+        ({"north": 6}, "Not watched yet: 6 of the 30 nights that limits need. Points are"),
+        ({"north": 6, "south": 31}, "No alarm. 1 of 2 series not watched yet: 6 of the 30 nights that limits need. Points are"),
+        ({"south": 31}, "No alarm. Points are"),
+    ],
+    ids=["none is", "one of two", "all are"],
+)
+def test_no_alarm_is_said_only_of_what_is_watched(tmp_path, small, publish_one, models, says):
+    publish_one(tmp_path, small, 0)
+    young = {"verdict": "unknown", "reason": "baseline_incomplete", "n_baseline": 6, "limit_low": None, "limit_high": None}
+    rows = [drift_row(n, model=model, **(young if last < 30 else {})) for model, last in models.items() for n in range(last)]
+    write_living_table(tmp_path, DRIFT, "nightly", pl.DataFrame(rows, schema=empty(DRIFT).schema, infer_schema_length=None))
+    assert says in write_index(tmp_path).read_text()
+
+
 def test_the_anchors_are_drawn_once_and_stand_in_the_table(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     moved = {"anchor_set": "a" * 64, "anchor_limit_low": 4.9, "anchor_limit_high": 5.1, "anchor_estimate": 4.125}
