@@ -38,6 +38,7 @@ _TURN = r"(?:actually|correction|rather|wait|instead|revised|on (?:reflection|se
 _CLOSED_LETTER = re.compile(r"[*_`\"'”’]{0,4}+[ \t]{0,4}+(?:[.,;:!)\]}）】>(–—-]|\n)")
 # A grade that is not declared, "A-", which is no A. "A - sharper" and "A-> B" are other things.
 _GRADED = re.compile(r"[*_`\"'”’]{0,4}+(?:[-−](?![\w>-])|–[\s*_`]*+\Z)")
+_REASONED = re.compile(r"[*_`\"'”’]{0,4}+\s++(?:because|since|as|due to|given that)\b(?!-)", re.IGNORECASE)
 _WORDS_OF_A_LETTER = frozenset("aeiouy")  # "B because" begins no phrase
 _NAMED_BEFORE = re.compile(r"\w")
 _NAMES = re.compile(r"[*_`\"'”’]{0,4}+[ \t]?([:：](?=\s*+\w)|[)\]]|[–—-](?=\s))")
@@ -172,7 +173,8 @@ def _is_graded(word: str, rest: str) -> bool:
 
 def _is_article(word: str, rest: str) -> bool:
     """Whether a single letter begins a phrase: "A surfer"."""
-    return len(word) == 1 and bool(_ENDED.sub("", rest, count=1)) and not _CLOSED_LETTER.match(rest)
+    is_answer = _CLOSED_LETTER.match(rest) or (word not in "Ii" and _REASONED.match(rest))  # "I as a judge"
+    return len(word) == 1 and bool(_ENDED.sub("", rest, count=1)) and not is_answer
 
 
 def _others(rest: str, patterns: _Patterns) -> Iterator[str]:
