@@ -68,13 +68,15 @@ def read_word(text: str, dimension: Dimension) -> Value:
     return _leading(text, 0, min(len(text), _N_CHARACTERS_MAX), dimension).value
 
 
-def declared_word(text: str, dimension: Dimension) -> Value | None:
+def declared_word(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> Value | None:
     """What a value's text says by the dimension's declared words; None where it has to be a number.
 
-    Beside numbers only what is not applicable is a word, and nothing stands with it.
+    Beside numbers only what is not applicable is a word. Where prose is allowed, words without a digit may follow it too.
     """
     if dimension.answers:
         return read_word(text, dimension)
+    if is_prose_allowed and not any(map(str.isdigit, text)):
+        return ParseReason.NOT_APPLICABLE if read_word(text, dimension) is ParseReason.NOT_APPLICABLE else None
     is_word = len(text) < _N_WORD_MAX and _plain(text) in {_plain(word) for word in dimension.not_applicable}
     return ParseReason.NOT_APPLICABLE if is_word else None
 

@@ -117,8 +117,10 @@ def read_number(text: str, dimension: Dimension, *, is_prose_allowed: bool) -> V
 
     With `is_prose_allowed` words may follow the number, as long as no other digit stands among them.
     """
-    if (dimension.answers or dimension.not_applicable) and (word := declared_word(text, dimension)) is not None:
-        return word
+    if dimension.answers or dimension.not_applicable:
+        word = declared_word(text, dimension, is_prose_allowed=is_prose_allowed)
+        if word is not None:
+            return word
     if is_plain(text):
         return Decimal(text)
     if "<" in text:

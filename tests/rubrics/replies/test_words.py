@@ -166,6 +166,33 @@ def test_words_in_the_other_forms_and_what_does_not_apply_costs_nothing_else(
 
 
 @pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("N/A (no text)", "not applicable"),
+        ("N/A - no text", "not applicable"),
+        ("N/A, no text", "not applicable"),
+        ("N/A. No text is asked for.", "not applicable"),
+        ("N/A because there is no text", "not applicable"),
+        ("N/A: no text", "not applicable"),
+        ("**N/A** (no text)", "not applicable"),
+        ("1 (no text)", 1),
+        ("N/A (would be 2)", "wrong_type"),
+        ("N/A, but 2", "wrong_type"),
+        ("N/A/2", "template_echo"),
+        ("N/A or a bit", "wrong_type"),
+        ("N/A text", "wrong_type"),
+        ("no text, N/A", "wrong_type"),
+    ],
+)  # fmt: skip
+def test_a_reason_may_follow_what_does_not_apply(written: Callable[..., Path], value: str, said: object) -> None:
+    """As one may follow a number: in text, without another digit."""
+    found = parse_reply(load_rubric(written("label", TWO)), f"Style: {value}\nVerdict: PASS", {}).as_dict()
+    scores = {"verdict": 1} if said == "not applicable" else {"style": said, "verdict": 1}
+    aside = {"not_applicable": ["style"]} if said == "not applicable" else {}
+    assert found == ({"error": said} if said in ("wrong_type", "template_echo") else {"scores": scores, **aside})
+
+
+@pytest.mark.parametrize(
     ("answers", "message"),
     [
         ('answers = { yes = 1 }\n[[dimensions]]\nkey = "a"', "at least 2"),
