@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rubrics.model import Dimension
-from rubrics.replies.weighing.pauses import begins_at, is_paused, says_it_saw_nothing
+from rubrics.replies.weighing.pauses import begins_at, is_hedged, is_paused, says_it_saw_nothing
 from schemas.statuses.rows import ParseReason
 
 Value = Decimal | ParseReason
@@ -133,14 +133,15 @@ def _weighed(word: str, value: Value, rest: str, dimension: Dimension, *, is_lea
 
 def _beside(word: str, value: Value, rest: str, dimension: Dimension) -> ParseReason | None:
     """Why an answer is none though no other stands behind it."""
-    below = rest.partition("\n")[2]
     if not is_paused(word, rest):
         return ParseReason.WRONG_TYPE
+    if is_hedged(word, rest):
+        return ParseReason.AMBIGUOUS
     if says_it_saw_nothing(rest):
         return ParseReason.MISSING_INPUT
     if value is not ParseReason.NOT_APPLICABLE and _says_not_applicable(rest, dimension):
         return ParseReason.AMBIGUOUS
-    # digits alone on further lines are no reason
+    below = rest.partition("\n")[2]  # digits alone on further lines are no reason
     return ParseReason.MALFORMED if _LETTER.search(below) and not _LETTERS.search(below) else None
 
 
@@ -226,6 +227,7 @@ def _patterns(dimension: Dimension) -> _Patterns:
     at_once = (
         rf"{_END}(?:{_STOPS}?\s*+(?i:and|or|nor|vs\.?|to)\b|[/|&→]|[-=]{{1,2}}>)\s*+{_BEGIN}{said}",
         rf"{_END},?\s*+{_BEGIN}{said}{closed}",
+        rf"{_END}[,;(–—-]?\s*+(?i:(?:(?:but|though|and)\s)?(?:it\s)?(?:(?:could|might|may)\s(?:(?:also|well)\s)?be|maybe|perhaps|possibly|leaning(?:\stowards?|\sto)?))\s++{_BEGIN}{said}{closed}",
     )
     later = (
         rf"\n{_BEGIN}{said}",

@@ -30,6 +30,16 @@ _SAW_NOTHING = re.compile(
     r"(?: (?:here|provided|attached|received|found|visible))?[\s)\].!*_]{0,6}\Z",
     re.IGNORECASE,
 )
+_YES = frozenset({"yes", "ja", "oui", "si", "sí", "sim", "да"})
+# Of the answer: "Yes, partially." Of what is seen it is a clause: "Yes, mostly visible", "Yes, but the colour is pale".
+_HEDGE = re.compile(
+    r"[\s*_`\"'”’.,;:(\[–—-]{1,8}(?:(?:but|though|although|albeit|if|or)[ ,]{1,2})?"
+    r"(?:(?:(?:only|just)\s)?(?:mostly|partially|partly|somewhat|largely|mainly|nearly|almost|kind of|sort of|more or less|in part|for the most part|to (?:some|a certain|a) (?:extent|degree))"
+    r"|not (?:fully|completely|entirely|perfectly|exactly|quite|totally|wholly))[\s*_]{0,3}(?:[.,;:!)\]\n]|\Z)"
+    r"|[*_`\"'”’]{0,4}\s?[,;(\[–—-]\s?(?:but\s)?(?:(?:only\s)?if (?:(?:you|we|one|i) (?:count|consider|include|accept|take|allow|treat|interpret|assume|regard|ignore|overlook)"
+    r"|(?:the|that|this|it|its|they|these|those|an?(?! (?:bit|little|touch|trifle)))\b)|assuming|provided|unless(?! i\b)|depending on|as long as|except|save for)\b",
+    re.IGNORECASE,
+)
 _PICTURED = re.compile(r"[\s*_]{0,4}(?:[✅✓✔☑❌✗✘👍👎]\ufe0f?[\s*_]{0,4}){1,2}")
 _ASKED = re.compile(r"[^\n?？.!]{3,300}[?？][\s*_\"”]{0,4}(?:[-–—:]\s)?")
 
@@ -50,6 +60,11 @@ def is_paused(word: str, rest: str) -> bool:
     if plain in _PLACES and following in _THINGS:
         return True
     return following not in _LEADS_ON if plain in _PARTICLES else following in _CLAUSE
+
+
+def is_hedged(word: str, rest: str) -> bool:
+    """Whether a yes is less than one by what stands right behind it: a degree, a condition, an exception."""
+    return word.casefold() in _YES and _HEDGE.match(rest) is not None
 
 
 def says_it_saw_nothing(rest: str) -> bool:

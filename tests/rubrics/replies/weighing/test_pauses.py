@@ -153,3 +153,69 @@ def test_an_answer_needs_a_pause(tmp_path: Path, form: str, answers: str, text: 
         assert found.scores.get("answer", "not_applicable") == expected
     else:
         assert found.reason.value == expected
+
+
+HEDGED = """\
+Yes, partially.
+Yes partially
+Yes. Partially.
+Yes (partially)
+Yes - mostly.
+Yes, but only partially
+Yes, but not fully.
+Yes, to some extent.
+Yes, if you count the shadow
+Yes (if the cup counts)
+Yes, assuming the cup is red
+Yes, except for the colour.
+Yes, except for the colour, which is wrong. So no.
+Answer: Yes, mostly
+Yes, partially. Actually, no.""".splitlines()
+WHOLE = """\
+Yes, the cup is mostly visible
+Yes, mostly visible
+Yes, partially visible behind the vase.
+Yes, but the colour is pale
+Yes, almost all cups are red
+Yes, if you look closely
+Yes, if a little pale
+Yes, if I had to choose
+Yes, in part because of the light
+Yes, only a mug.
+Yes, the cup is red, so no doubt.
+Yes. So yes.""".splitlines()
+
+
+@pytest.mark.parametrize(("reply", "said"), [(one, "ambiguous") for one in HEDGED] + [(one, 1) for one in WHOLE])
+def test_a_hedge_of_the_yes_makes_it_none_and_one_of_what_is_seen_does_not(tmp_path: Path, reply: str, said: object) -> None:
+    assert answer_of(tmp_path, YES_NO, reply) == said
+
+
+@pytest.mark.parametrize("reply", ["No, not entirely", "No, only partially", "No, but close", "No, mostly not"])
+def test_a_hedged_no_is_one(tmp_path: Path, reply: str) -> None:
+    assert answer_of(tmp_path, YES_NO, reply) == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("B, but could be tie", "ambiguous"),
+        ("B, leaning tie", "ambiguous"),
+        ("B (could be A)", "ambiguous"),
+        ("B, maybe A", "ambiguous"),
+        ("B, but the hat could be better", 0),
+        ("B. The hat is off, so B.", 0),
+        ("B, if forced to choose", 0),
+        ("B, close to A", 0),
+    ],
+)
+def test_another_answer_that_it_could_be(tmp_path: Path, reply: str, said: object) -> None:
+    assert answer_of(tmp_path, DUEL, reply) == said
+
+
+def answer_of(folder: Path, answers: str, reply: str) -> object:
+    (folder / "words").mkdir()
+    (folder / "words" / "rubric.toml").write_text(HEAD.format(id="words", reply="answer", more=answers))
+    (folder / "words" / "prompt.txt").write_text("{prompt}: which?")
+    found = parse_reply(load_rubric(folder / "words"), reply, {})
+    return found.scores.get("answer") if isinstance(found, ReadScores) else found.reason.value
