@@ -1,13 +1,14 @@
 """Whether published comparisons show that a candidate is worse than what it is held against. Nothing is estimated anew here.
 
-The figures are those of the table `comparisons`; corrected together is what one question asks of them. How it is told is
-flows/commands/printed/ruling.py.
+The figures are those of the tables `comparisons` and `preferences`; corrected together is what one question asks of them. How
+it is told is flows/commands/printed/ruling.py.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from typing import Any
 
 import polars as pl
@@ -18,7 +19,9 @@ from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust, could_be_turned
 from tasks.aggregate.comparisons.sign_flip import N_EXACT, least_p
-from tasks.aggregate.intervals import t_quantile
+from tasks.aggregate.intervals import ClusteredMean, t_quantile
+from tasks.aggregate.preferences.cells import ends
+from tasks.aggregate.preferences.prompts import MIDDLE
 
 Contestant = tuple[str, str]
 """A model and a checkpoint."""
@@ -50,6 +53,7 @@ class Outcome(StrEnum):
 class Ruling:
     """One comparison of a candidate with its reference, in points of the rubric's scale; `delta` below 0: the candidate is lower.
 
+    Of pairs of pictures (`is_win_rate`) `delta` is the candidate's win rate less one half, and prompts are those with a verdict.
     `delta_low`, `delta_high`: the corrected interval at the gate's level. `smallest_drop`: what would have been found in 80 % of
     cases. None where p is not that of the t test they belong to: of few prompts, and of looks.
     """
@@ -68,6 +72,7 @@ class Ruling:
     p_adjusted: float | None
     smallest_drop: float | None
     n_prompts: int | None
+    is_win_rate: bool = False
 
 
 def predecessors(comparisons: pl.DataFrame) -> dict[Contestant, Contestant]:
@@ -83,13 +88,15 @@ def rulings(
     pairs: Sequence[tuple[Contestant, Contestant]],
     alpha: float = ALPHA,
     *,
+    won: pl.DataFrame | None = None,
     is_worst_case: bool = True,
 ) -> list[Ruling]:
     """Each pair (candidate, reference) in each headline ranking, p corrected by Bonferroni over those that could be compared.
 
     `comparisons` and `standings` as published, where `is_worst_case` says that their verdicts ask what failures could turn: no
     claim is made here that they could. Prompts that both have in no category at all are no comparison, nor is a dimension
-    that applies to nothing of either.
+    that applies to nothing of either. `won`: the rows of `preferences` that are headlines; two checkpoints without one in a
+    rubric were not shown side by side under it, and nothing is ruled there.
     """
     cells: list[_Cell] = standings.filter("is_headline").select(_CELL).unique(maintain_order=True).rows()
     rows = _by_pair(comparisons, is_worst_case=is_worst_case)
@@ -98,6 +105,9 @@ def rulings(
     judged = [(cell, pair) for cell in cells for pair in pairs if not all((*cell, *one) in aside for one in pair)]
     asked = [(cell, pair, rows.get((*cell, *pair))) for cell, pair in judged]
     asked = [(cell, pair, row) for cell, pair, row in asked if row is None or row["reason"] != ComparisonReason.DATASET_DIFFERS]
+    side_by_side = {} if won is None else _by_pair(_as_differences(won), is_worst_case=is_worst_case, is_win_rate=True)
+    met: list[_Cell] = [] if won is None else won.select(_CELL).unique(maintain_order=True).rows()
+    asked += [(cell, pair, side_by_side[*cell, *pair]) for cell in met for pair in pairs if (*cell, *pair) in side_by_side]
     tested = [row for _, _, row in asked if row is not None and row["p"] is not None]
     corrected = dict(zip(map(id, tested), adjust([row["p"] for row in tested], Correction.BONFERRONI), strict=True))
     level = 1 - alpha / max(1, len(tested))
@@ -109,12 +119,26 @@ def rulings(
     ]  # fmt: skip
 
 
-def _by_pair(comparisons: pl.DataFrame, *, is_worst_case: bool) -> dict[tuple[object, ...], dict[str, Any]]:
+def _as_differences(won: pl.DataFrame) -> pl.DataFrame:
+    """Win rates as differences from one half, as in `comparisons`. A pair without a verdict is the failure of neither side."""
+    less = {"delta": "win_rate", "delta_bound_low": "bound_low", "delta_bound_high": "bound_high"}
+    shifted = won.with_columns(
+        *((pl.col(name) - MIDDLE).alias(delta) for delta, name in less.items()),
+        n_prompts_paired="n_prompts", has_unequal_failures=pl.lit(False),
+    )  # fmt: skip
+    return pl.concat(
+        [COMPARISONS.empty(), shifted.select([c for c in COMPARISONS.columns if c in shifted.columns])], how="diagonal"
+    )
+
+
+def _by_pair(
+    comparisons: pl.DataFrame, *, is_worst_case: bool, is_win_rate: bool = False
+) -> dict[tuple[object, ...], dict[str, Any]]:
     """The rows by cell, candidate and reference, each in both directions, and in each whether `failures_could_turn` it."""
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in comparisons.select(COMPARISONS.columns).iter_rows(named=True):
         cell = tuple(row[name] for name in _CELL)
-        row["failures_could_turn"] = _failures_could_turn(row, is_worst_case=is_worst_case)
+        row |= {"failures_could_turn": _failures_could_turn(row, is_worst_case=is_worst_case), "is_win_rate": is_win_rate}
         a, b = (row["model_a"], row["checkpoint_a"]), (row["model_b"], row["checkpoint_b"])
         found.setdefault((*cell, a, b), row)
         found.setdefault((*cell, b, a), _turned(row))
@@ -143,15 +167,12 @@ def _ruling(
     levels: tuple[float, float],
 ) -> Ruling:
     alpha, level = levels
+    delta, n_prompts, is_win_rate = row["delta"], row["n_prompts_paired"], row["is_win_rate"]
     if p_adjusted is None:
-        return _unknown(cell, pair, row["reason"], row["n_prompts_paired"])
-    delta, se, df, n_prompts = row["delta"], row["se"], row["df"], row["n_prompts_paired"]
-    if row["test"] == ComparisonTest.SIGN_FLIP and least_p(n_prompts) > 1 - level:
-        return Ruling(*cell, *pair, Outcome.UNKNOWN, TOO_FEW, delta, None, None, p_adjusted, None, n_prompts)
-    low = high = drop = None
-    if row["test"] == ComparisonTest.PAIRED_T and row["n_looks"] is None:
-        half = t_quantile(level, df) * se
-        low, high, drop = delta - half, delta + half, half + float(scipy.special.stdtrit(df, POWER)) * se
+        return Ruling(*cell, *pair, Outcome.UNKNOWN, row["reason"], None, None, None, None, None, n_prompts, is_win_rate)
+    if _least_p(row["test"], n_prompts) > 1 - level:
+        return Ruling(*cell, *pair, Outcome.UNKNOWN, TOO_FEW, delta, None, None, p_adjusted, None, n_prompts, is_win_rate)
+    low, high, drop = _precision(row, level)
     outcome, reason = Outcome.NO_REGRESSION, None
     if p_adjusted <= alpha and delta:
         outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
@@ -161,17 +182,44 @@ def _ruling(
         outcome, reason = Outcome.UNKNOWN, TURNED
     elif row["failures_could_turn"] and outcome is Outcome.IMPROVED:
         outcome, reason = Outcome.NO_REGRESSION, RISE_TURNED
-    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts)
+    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts, is_win_rate)
 
 
-def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str | None, n_prompts: int | None = None) -> Ruling:
-    return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, n_prompts)
+def _least_p(test: str, n_prompts: int) -> float:
+    """What p of so many prompts cannot be under, however large the difference; a t test's of means can be any."""
+    if test == ComparisonTest.SCORE_T:  # each prompt on one side
+        return 2 * float(scipy.special.stdtr(n_prompts - 1, -math.sqrt(n_prompts)))
+    return 0.0 if test == ComparisonTest.PAIRED_T else least_p(n_prompts)  # a bet at most doubles with each prompt
+
+
+def _precision(row: Mapping[str, Any], level: float) -> tuple[float | None, float | None, float | None]:
+    """The interval that belongs to the row's test at a level, and the drop found in 80 % of cases; None where there is none.
+
+    Of win rates Wilson's; a drop that would be found is taken to vary as equals do, which is the most that win rates can.
+    """
+    delta, se, df = row["delta"], row["se"], row["df"]
+    if row["test"] == ComparisonTest.PAIRED_T and row["n_looks"] is None:
+        half = t_quantile(level, df) * se
+        return delta - half, delta + half, half + float(scipy.special.stdtrit(df, POWER)) * se
+    if row["test"] == ComparisonTest.SCORE_T and se > 0:
+        rate = MIDDLE + delta
+        found = ends(ClusteredMean(rate, se, df, row["n_prompts_paired"], None), level)
+        drop = (t_quantile(level, df) + float(scipy.special.stdtrit(df, POWER))) * MIDDLE * se / math.sqrt(rate * (1 - rate))
+        return (None, None, None) if found is None else (found[0] - MIDDLE, found[1] - MIDDLE, drop if drop < MIDDLE else None)
+    return None, None, None
+
+
+def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str) -> Ruling:
+    return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, None)
 
 
 def prompts_needed(found: Sequence[Ruling], alpha: float) -> int:
-    """The least shared prompts of which these comparisons could rule some difference, however large, at `alpha` together."""
-    n_tested = sum(ruling.p_adjusted is not None for ruling in found)
-    return min(N_EXACT + 1, 1 + math.ceil(math.log2(max(1, n_tested) / alpha)))  # least_p(n) <= alpha / n_tested
+    """The least shared prompts of which each of these comparisons could rule some difference, however large, together."""
+    level = alpha / max(1, sum(ruling.p_adjusted is not None for ruling in found))
+    of_means = min(N_EXACT + 1, 1 + math.ceil(-math.log2(level)))
+    if not any(ruling.is_win_rate and ruling.reason == TOO_FEW for ruling in found):
+        return of_means
+    return max(of_means, next(n for n in count(2) if _least_p(ComparisonTest.SCORE_T, n) <= level))
 
 
 def summary(found: Sequence[Ruling]) -> Outcome:

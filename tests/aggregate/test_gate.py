@@ -1,10 +1,13 @@
 """What the gate rules of published comparisons: by planted differences, in both directions, and where nobody can tell."""
 
+from random import Random
+
 import polars as pl
 import pytest
 
 from schemas.lineage import placed_in
 from schemas.statuses.cells import ComparisonReason
+from schemas.tables.published import COMPARISONS, PREFERENCES, STANDINGS
 from tasks.aggregate.gate import (
     ABSENT,
     ALPHA,
@@ -16,6 +19,8 @@ from tasks.aggregate.gate import (
     rulings,
     summary,
 )
+from tests.aggregate.preferences.conftest import said
+from tests.aggregate.preferences.conftest import tables as preference_tables_of
 from tests.aggregate.scored_rows import drawn, scored
 from tests.aggregate.test_not_applicable import ASIDE
 
@@ -147,3 +152,62 @@ def test_what_failures_could_turn_is_no_claim(make_rubric, all_tables, n_failed,
 def test_contestants_are_in_the_order_of_their_numbers():
     standings = pl.DataFrame({"model": ["b", "a", "a", "a"], "checkpoint": ["1", "step-1000", "step-900", "step-900"]})
     assert placed_in(standings) == [("a", "step-900"), ("a", "step-1000"), ("b", "1")]
+
+
+def of_pairs(words: str, candidate: str = "2"):
+    """What the gate rules of 2 against 1, or the other way round, from what both orders said of one pair a prompt."""
+    table = preference_tables_of(said("2", "1", words))[PREFERENCES].filter(category="__macro__")
+    pair = (("m", candidate), ("m", "1" if candidate == "2" else "2"))
+    return rulings(COMPARISONS.empty(), STANDINGS.empty(), [pair], won=table)
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome", "reason"),
+    [
+        ("b " * 40 + "a " * 6, Outcome.REGRESSION, None), ("a " * 40 + "b " * 6, Outcome.IMPROVED, None),
+        ("a " * 20 + "b " * 26, Outcome.NO_REGRESSION, None), ("b " * 18 + "? " * 40, Outcome.UNKNOWN, TURNED),
+        ("a " * 18 + "? " * 40, Outcome.NO_REGRESSION, RISE_TURNED), ("b " * 30, Outcome.REGRESSION, None),
+        ("= " * 30, Outcome.NO_REGRESSION, None), ("b " * 5 + "? " * 40, Outcome.UNKNOWN, TOO_FEW),
+        ("? " * 9, Outcome.UNKNOWN, "unjudged"), ("b", Outcome.UNKNOWN, "too_few_prompts"),
+    ],
+)  # fmt: skip
+def test_win_rates_are_ruled_on(words, outcome, reason):
+    (ruling,) = of_pairs(words)
+    assert (ruling.outcome, ruling.reason, ruling.is_win_rate) == (outcome, reason, True)
+    (turned,) = of_pairs(words, candidate="1")
+    assert (turned.delta is None) == (ruling.delta is None)
+    if ruling.delta:
+        assert turned.delta == -ruling.delta
+
+
+@pytest.mark.parametrize(("n_lost", "n_won"), [(40, 6), (30, 16), (23, 23), (35, 11), (10, 40)])
+def test_a_win_rates_interval_is_its_rulings_own(n_lost, n_won):
+    (ruling,) = of_pairs("b " * n_lost + "a " * n_won)
+    excludes_half = ruling.delta_low > 0 or ruling.delta_high < 0
+    assert excludes_half == (ruling.outcome is not Outcome.NO_REGRESSION)
+    assert ruling.delta_low < ruling.delta < ruling.delta_high
+
+
+def test_so_few_pairs_that_losing_all_would_show_nothing():
+    least = prompts_needed(of_pairs("b " * 6), ALPHA)
+    assert [of_pairs("b " * n)[0].reason for n in (least - 1, least)] == [TOO_FEW, None]
+    assert of_pairs("b " * least)[0].outcome is Outcome.REGRESSION
+
+
+def test_a_drop_of_the_win_rate_that_is_said_to_be_found_is_found_in_four_of_five_cases():
+    """Drawn anew 120 times at the win rate that 60 equal prompts say would be found."""
+    (ruling,) = of_pairs("a " * 30 + "b " * 30)
+    rate, draw = 0.5 - ruling.smallest_drop, Random(1)
+    nights = [["a" if draw.random() < rate else "b" for _ in range(60)] for _ in range(120)]
+    n_found = sum(of_pairs(" ".join(one))[0].outcome is Outcome.REGRESSION for one in nights)
+    assert 0.72 <= n_found / 120 <= 0.92
+
+
+def test_means_and_win_rates_are_corrected_together(make_rubric, all_tables):
+    tables = all_tables(drawn(5, 5, 4.4), make_rubric({None: ("q",)}))
+    pair = (NORTH[1], NORTH[0])
+    won = preference_tables_of(said("north/1", "north/0", "b " * 40 + "a " * 6))[PREFERENCES].filter(category="__macro__")
+    alone, (beside, of_two) = ruled(tables, pair), ruled(tables, pair, won=won)
+    assert beside.p_adjusted == pytest.approx(min(1.0, 2 * alone[0].p_adjusted))
+    assert (of_two.is_win_rate, of_two.outcome) == (True, Outcome.REGRESSION)
+    assert beside.delta_low < alone[0].delta_low
