@@ -19,14 +19,14 @@ from tasks.publish.standings.wording import failures_of
 
 _NO_REPLY: Final = frozenset(status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES)
 _MAX_UNANSWERED: Final = 0.01
-"""The share of judgements without a reply up to which a cell counts as asked: some outlast every attempt of a whole run."""
+"""The share of judgements without a reply, or one, up to which a cell counts as asked: some outlast every attempt of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What the rule looks at, counted over the means for prompts like these that can have an estimate.
 
-    `n_cut_short`: cells that lack replies: more than 1 % of what was asked, or, where they are blocked, most of what they lack.
+    `n_cut_short`: cells that lack replies: more than one and than 1 % of what was asked, or, where they are blocked, most of what they lack.
     """
 
     run_date: date
@@ -114,4 +114,4 @@ def _can_have_none() -> pl.Expr:
 def _is_cut_short(cell: Mapping[str, Any]) -> bool:
     n_without_reply = sum(n for word, n in failures_of(cell) if word in _NO_REPLY)
     is_cause = cell["status"] == CellStatus.BLOCKED and 2 * n_without_reply >= cell["n_failed"]
-    return n_without_reply > 0 and (is_cause or n_without_reply > _MAX_UNANSWERED * cell["n_judgements"])
+    return n_without_reply > 0 and (is_cause or n_without_reply > max(1.0, _MAX_UNANSWERED * cell["n_judgements"]))

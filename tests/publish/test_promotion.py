@@ -32,6 +32,7 @@ RUNS = {
     "one cell refused, one reply of it lost": (7, {"refusal": 23, "timed_out": 1}),
     "half of a cell unreadable, half never asked": (7, {"malformed": 12, "not_asked": 12}),
     "stopped late, every cell over the floor": (0, {}, {"not_asked": 24}),
+    "every cell lacks a reply": (0, {}, {"timed_out": 1}),
     "every cell lacks a reply or two": (0, {}, {"timed_out": 2}),
     "every cell has unreadable replies": (0, {}, {"malformed": 24}),
 }
@@ -41,7 +42,7 @@ def listed(failures: dict[str, int]) -> dict[str, object]:
     return {"failures": [{"reason": word, "n_failed": n} for word, n in failures.items()], "n_failed": sum(failures.values())}
 
 
-def cells(run: str) -> pl.DataFrame:
+def cells(run: str, n_judgements: int = 240) -> pl.DataFrame:
     """The eight cells of a run, and beside them rows that cannot have an estimate: a total, categories of other questions."""
     n_estimates, failures, *of_all = RUNS[run]
     of_estimates = of_all[0] if of_all else {}
@@ -52,7 +53,7 @@ def cells(run: str) -> pl.DataFrame:
     counted = pl.List(pl.Struct({"reason": pl.String, "n_failed": pl.Int64}))
     schema = {"estimate": pl.Float64, "status": pl.String, "reason": pl.String, "failures": counted, "n_failed": pl.Int64}
     like_these = {"metric": pl.lit("mean"), "estimand": pl.lit("prompts_like_these")}
-    return pl.DataFrame(rows, schema=schema).with_columns(n_judgements=pl.lit(240), **like_these)
+    return pl.DataFrame(rows, schema=schema).with_columns(n_judgements=pl.lit(n_judgements), **like_these)
 
 
 def standing(run: str, day: date) -> Standing:
@@ -91,6 +92,16 @@ def test_what_may_become_current(
     later = standing(WHOLE, AFTER)
     assert why_not_current(new, later) is not None, "an older run date"
     assert why_not_good(new, later) is not None
+
+
+@pytest.mark.parametrize(("run", "n_judgements", "becomes"), [
+    ("every cell lacks a reply", 12, True), ("every cell lacks a reply", 1, True), ("every cell lacks a reply or two", 12, False),
+    ("every cell lacks a reply or two", 199, False), ("every cell lacks a reply or two", 200, True),
+    ("one cell refused, one reply of it lost", 24, True),
+])  # fmt: skip
+def test_of_a_small_cell_one_reply_that_never_came_holds_no_night_back(run: str, n_judgements: int, *, becomes: bool) -> None:
+    new = standing_of({BENCHMARK_LONG: cells(run, n_judgements)}, DAY)
+    assert (why_not_current(new, standing(WHOLE, BEFORE)) is None) == becomes
 
 
 def test_of_two_that_fall_short_the_one_that_shows_more_stays() -> None:
