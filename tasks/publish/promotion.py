@@ -65,9 +65,14 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
         return f"its run date, {new.run_date}, is before the current one's, {current.run_date}"
     if new.is_full or not (current.is_full or new.share < current.share):
         return None
-    cause = f"{new.n_cut_short} of its {new.n_cells} cells lack replies" if new.n_cut_short else "more than half have no estimate"
+    n, n_current, lack = new.n_cut_short, 0, "lack replies"
+    if not n:
+        n, n_current, lack = new.n_cells - new.n_estimates, current.n_cells - current.n_estimates, "have no estimate"
+    cause = f"{n} of its {new.n_cells} cells {lack}"
+    if current.is_full:
+        return f"{cause}, and {n_current or 'none'} of the current one's {current.n_cells}"
     shares = f"{current.n_estimates} of {current.n_cells} cells; here {new.n_estimates} of {new.n_cells}"
-    return f"{cause}, and the current one shows more ({shares})"
+    return f"{cause}, and the current one has a larger share of estimates ({shares})"
 
 
 def why_not_good(new: Standing, last_good: Standing | None) -> str | None:

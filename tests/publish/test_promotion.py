@@ -106,11 +106,19 @@ def test_of_a_small_cell_one_reply_that_never_came_holds_no_night_back(run: str,
 
 def test_of_two_that_fall_short_the_one_that_shows_more_stays() -> None:
     late, early = standing("stopped by the budget late", BEFORE), standing("stopped by the budget early", DAY)
-    assert (
-        why_not_current(early, late)
-        == "7 of its 8 cells lack replies, and the current one shows more (7 of 8 cells; here 1 of 8)"
+    assert why_not_current(early, late) == (
+        "7 of its 8 cells lack replies, and the current one has a larger share of estimates (7 of 8 cells; here 1 of 8)"
     )
     assert why_not_current(standing("stopped by the budget late", DAY), late) is None, "the latest of equals"
+
+
+def test_the_reason_is_what_the_rule_looked_at() -> None:
+    current = Standing(BEFORE, n_cells=30, n_estimates=30)
+    more_cells = Standing(DAY, n_cells=45, n_estimates=45, n_cut_short=9)
+    assert why_not_current(more_cells, current) == "9 of its 45 cells lack replies, and none of the current one's 30"
+    no_estimates = Standing(DAY, n_cells=8, n_estimates=3, n_blocked=5)
+    some = Standing(BEFORE, n_cells=8, n_estimates=7, n_blocked=1)
+    assert why_not_current(no_estimates, some) == "5 of its 8 cells have no estimate, and 1 of the current one's 8"
 
 
 def test_a_current_one_that_is_gone_gives_way(tmp_path, small_cells, put, name_digest):  # type: ignore[no-untyped-def]
