@@ -1,5 +1,6 @@
 """`salon table` and `open`: what was published, in the terminal and as a page. They read; they change nothing."""
 
+import os
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
 from flows.commands.printed.judge_moves import marked, moves_of, unless_spoiled, with_moves
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.tables import Format, Sort, print_rows, sorted_rows
+from flows.commands.tables import WHOLE, Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
 from flows.nights.shortfall import newest_night_behind
 from flows.observability.terminal import Console, name_of, one_line
@@ -91,7 +92,7 @@ def table(
     if form is not Format.TABLE:
         sys.stdout.write(as_text(rows, pairs, form, found))
         return 0
-    console = Console(highlight=False)
+    console = _table_console()
     _print_heading(console, found, is_good=good, is_chosen=publication is not None)
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
@@ -117,6 +118,12 @@ def _selected(
             cells = cells.filter(cells[column] == value)
             boards = [board for board in boards if column not in _OF_A_BOARD or getattr(board, column) == value]
     return cells, boards
+
+
+def _table_console() -> Console:
+    """As wide as the terminal; in a file or pipe, where nobody says how wide that is, no line is cut or broken."""
+    console = Console(highlight=False)
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WHOLE)
 
 
 def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
 
 WIDE = 100  # columns of a terminal from which on the intervals are drawn as well
+WHOLE = 100_000  # columns of a file or pipe: no line is cut or broken there
 _N_DRAWN = 22  # characters of a drawn interval
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 _MARKS = {"higher": "green", "lower": "red"}
@@ -93,7 +94,11 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
             of = f", {prompts.pop()} prompts" if len(prompts) == 1 else ""
             blind = f"  {shown[0].blind}" if shown[0].blind else ""
             console.print(Text.assemble(one_line(f" {dimension}"), (one_line(of), "dim"), (one_line(blind), "red")))
-            console.print(_dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE))
+            table = _dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE)
+            console.print(table)
+            drawn = "".join(segment.text for line in console.render_lines(table, pad=False) for segment in line)
+            if not all(row.cell_id[:6] in drawn for row in shown):
+                console.print(Text("   cut off by this terminal: salon table | less -S shows it whole", style="yellow"))
             if told := weights([asdict(row) for row in shown]):
                 console.print(Text(f"   {told}", style="dim"))
             for why in dict.fromkeys(row.why for row in shown if row.why):
@@ -126,7 +131,7 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
         table.add_column(_scale(rows), no_wrap=True, width=_N_DRAWN)
     has_predecessor = any(row.predecessor for row in rows)
     if has_predecessor:
-        table.add_column("vs. predecessor", min_width=31)
+        table.add_column("vs. predecessor", min_width=20)  # the difference and its interval; a verdict may go below
     is_ragged = len({row.n_prompts for row in rows}) > 1
     if is_ragged:
         table.add_column("prompts", justify="right", no_wrap=True)

@@ -94,6 +94,42 @@ def test_it_fits_80_columns_without_colour_when_piped(published: Path, salon: Ca
     )
 
 
+@pytest.fixture
+def ragged(tmp_path: Path) -> None:
+    """Two models and a predecessor, of unequal numbers of prompts: the widest table there is."""
+    cells = [
+        cell(model, 9.0 - n, checkpoint=f"step-{3 - n}", cell_id=f"{n}{model:0<11.11}", n_prompts=60 - n)
+        for model in ("painter", "rival") for n in range(3)
+    ]  # fmt: skip
+    before = {"delta_predecessor": -1.0, "delta_predecessor_low": -1.5, "delta_predecessor_high": -0.5,
+              "verdict_predecessor": "lower", "n_prompts_predecessor": 59}  # fmt: skip
+    ranked = {"is_headline": True, "state": "ranked", "n_ranked": 6, "n_shared_prompts": 58, "n_prompts_needed": 5,
+              "rank_low": 1, "rank_high": 3}  # fmt: skip
+    rows = [{name: (one | ranked | before).get(name) for name in STANDINGS.columns} for one in cells]
+    tables = tables_of(cells) | {STANDINGS: table_of(STANDINGS, rows)}
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
+
+
+@pytest.mark.parametrize("columns", [None, "80"])
+@pytest.mark.usefixtures("ragged")
+def test_no_column_is_cut_off(salon: Callable[..., Said], monkeypatch: Any, columns: str | None) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    out = salon("table").out
+    assert "prompts cell" in " ".join(out.split())
+    assert all(f"{n}{model}"[:6] in out for model in ("painter", "rival") for n in range(3)), out
+    assert "cut off by this terminal" not in out
+    whole = "-1.00 [-1.50, -0.50] worse" in out
+    assert whole is (columns is None), "a file's lines are not broken"
+
+
+@pytest.mark.usefixtures("ragged")
+def test_a_table_wider_than_the_terminal_says_so(salon: Callable[..., Said], monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "cut off by this terminal: salon table | less -S" in salon("table").out
+
+
 @pytest.mark.parametrize("wanted", [("--checkpoint", "step-1"), ("--checkpoint", "step-3"), ("--model", "north"), ()])
 def test_whichever_rows_are_printed_the_answer_is_of_the_whole_ranking(
     tmp_path: Path, salon: Callable[..., Said], wanted: tuple[str, ...]
