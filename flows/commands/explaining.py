@@ -12,7 +12,7 @@ from rich.text import Text
 
 from flows.commands.options import DEFAULT_LAKE, AsJson, BenchmarkName, Good, LakePlace, PublicationId
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
-from schemas.statuses.cells import CellStatus
+from schemas.statuses.cells import CellReason, CellStatus
 from schemas.statuses.rows import ScoreStatus
 from tasks.lake.reading import open_lake
 from tasks.publish.explain.cells import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
@@ -101,9 +101,12 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     console.print(f"cell        {cell['cell_id']}, judged by {escape(one_line(str(cell['judge_model'])))}")
     console.print(f"published   {format_estimate(cell['estimate'], cell['ci_low'], cell['ci_high'], 4)} ({cell['status']}"
                   + (f": {escape(one_line(str(cell['reason'])))})" if cell["reason"] else ")"))  # fmt: skip
-    again = "-" if explanation.recomputed is None else f"{explanation.recomputed:.4f}"
-    verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
-    console.print(f"recomputed  {again} from the scores below: {verdict}")
+    if explanation.recomputed is None:
+        verdict = "the counts agree" if explanation.is_reproduced else "[red]the counts do not agree[/]"
+        console.print(f"recomputed  nothing, as no mean is published: {_why_no_mean(cell)}; {verdict}")
+    else:
+        verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
+        console.print(f"recomputed  {explanation.recomputed:.4f} from the scores below: {verdict}")
     counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
     if cell.get("n_not_applicable"):  # older publications do not say
         counts += f"; {cell['n_not_applicable']} more are not applicable"
@@ -112,6 +115,15 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     for name, value in explanation.identities.items():
         console.print(name_of(f"{name:<16} {value}"))
     console.print()
+
+
+def _why_no_mean(cell: Mapping[str, Any]) -> str:
+    if cell["status"] == CellStatus.BLOCKED:
+        floor = f"{percent(cell['coverage_floor'])} needed (gate.min_coverage)"
+        return f"{percent(cell['coverage'])} of the judgements have a score, {floor}"
+    if cell["reason"] == CellReason.CATEGORY_MISSING:
+        return "it lacks a category that others in the benchmark have"
+    return escape(one_line(str(cell["reason"] or cell["status"]).replace("_", " ")))
 
 
 def _print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
@@ -169,7 +181,7 @@ def _show_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
     console.print(Text(one_line(f"{a} against {b}, {row['rubric_id']} / {row['dimension']} / {row['category']}"), style="bold"))
     console.print(f"pair        {row['pair_id']}, judged by {escape(one_line(row['judge_model']))}")
     console.print(Text(one_line(f"published   {win_rate(row)} ({verdict(row) or row['status']}), won-tied-lost {counts(row)}")))
-    again = "-" if explained.recomputed is None else f"{100 * explained.recomputed:.1f} %"
+    again = "nothing" if explained.recomputed is None else f"{100 * explained.recomputed:.1f} %"
     console.print(f"recomputed  {again} from the {explained.n_judged:,} of {explained.n_pairs:,} pairs that have a verdict: "
                   + _agrees(explained))  # fmt: skip
     for name, value in explained.identities.items():

@@ -83,7 +83,10 @@ class ExplainedJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A cell, its judgements (failures first, then by score; at most `limit`), and the mean taken again over all of them."""
+    """A cell, its judgements (failures first, then by score; at most `limit`), and the mean taken again over all of them.
+
+    `recomputed` is None where no mean is published: one taken again would be a number that was withheld.
+    """
 
     publication_id: str
     cell: Mapping[str, Any]
@@ -122,7 +125,7 @@ def explain(lake: Lake, publication: Publication, cell: Mapping[str, Any], limit
         ids | names,
         members.height,
         judgements,
-        recomputed,
+        None if cell["estimate"] is None else recomputed,
         is_reproduced(cell, members, recomputed),
     )
 

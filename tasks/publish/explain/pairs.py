@@ -44,8 +44,8 @@ class ExplainedPair:
 class ExplainedWinRate:
     """A row of `preferences`, its pairs (those without a clear verdict first; at most `limit`), and the share taken again.
 
-    `recomputed` is of the `n_judged` pairs that have a verdict. `is_reproduced`: the row has that share, or rightly none, and the
-    counts and the coverage of these pairs.
+    `recomputed` is of the `n_judged` pairs that have a verdict; None where no share is published. `is_reproduced`: the row has
+    that share, or rightly none, and the counts and the coverage of these pairs.
     """
 
     publication_id: str
@@ -109,7 +109,8 @@ def explain_pair(lake: Lake, publication: Publication, row: Mapping[str, Any], l
     n_judged = sum(outcome is not PairOutcome.UNJUDGED for outcome in outcomes.values())
     is_same = _is_counted_so(row, pairs.values()) and _is_share(row, again)
     listed = tuple(_pair(lake, ids, {ends: pairs[ends] for ends in shown}))
-    return ExplainedWinRate(publication.publication_id, dict(row), ids, len(pairs), listed, again, is_same, n_judged)
+    shown_again = None if row["win_rate"] is None else again
+    return ExplainedWinRate(publication.publication_id, dict(row), ids, len(pairs), listed, shown_again, is_same, n_judged)
 
 
 def _members(lake: Lake, ids: Mapping[str, str], row: Mapping[str, Any]) -> pl.DataFrame:
