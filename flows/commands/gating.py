@@ -21,8 +21,9 @@ from schemas.metrics import TOTALS
 from schemas.statuses.cells import HealthMeasure
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
-from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings, summary
+from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
 from tasks.lake.reading import open_lake
+from tasks.publish.newer import newer_than
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
 
@@ -84,15 +85,15 @@ def gate(
     ruled = rulings(comparisons, looked_at, pairs, alpha, is_worst_case=_is_worst_case(found))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left)
-    outcome = summary(ruled)
+    newer = None if publication else newer_than(lake_root, found)
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, newer)
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
         sys.stdout.write(as_markdown(told))
     else:
         print_ruling(result_console(), told)
-    return 1 if outcome is Outcome.REGRESSION or (outcome is Outcome.UNKNOWN and not allow_unknown) else 0
+    return 1 if told.verdict is Outcome.REGRESSION or (told.verdict is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
 def _read(found: Publication, name: str) -> pl.DataFrame:

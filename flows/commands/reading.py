@@ -25,6 +25,7 @@ from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import WHOLE, Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
 from flows.nights.shortfall import newest_night_behind
+from flows.observability.log_lines import complain
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.errors import InputError
 from schemas.metrics import NO_TOTAL, headlines
@@ -44,6 +45,7 @@ from tasks.publish.leaderboard import (
     markdown_of_pairs,
     markdown_tables,
 )
+from tasks.publish.newer import Newer, newer_than
 from tasks.publish.preferences import PairBoard, boards_in
 from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
 from tasks.publish.standings.exam import drop, fault_name, share, verdict
@@ -77,6 +79,7 @@ def table(
         moves = moves_of(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
         said = with_moves(answers_of(cells), moves, headlines(cells))
     wanted = {"rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension}
+    newer = None if publication or good else newer_than(lake_root, found)
     everywhere, boards = _selected(cells, boards_in(found.folder), wanted)
     cells, boards = _selected(everywhere, boards, {"category": category})
     # of models, checkpoints and categories alone there is no board
@@ -90,10 +93,11 @@ def table(
             f"all of them are in {found.folder / PREFERENCES.name}.csv"
         )
     if form is not Format.TABLE:
+        _warn_of(newer)
         sys.stdout.write(as_text(rows, pairs, form, found))
         return 0
     console = _table_console()
-    _print_heading(console, found, is_good=good, is_chosen=publication is not None)
+    _print_heading(console, found, is_good=good, is_chosen=publication is not None, newer=newer)
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
     print_alarms(console, alarms)
@@ -120,19 +124,28 @@ def _selected(
     return cells, boards
 
 
+def _warn_of(newer: Newer | None) -> None:
+    """On standard error, beside what a program reads."""
+    if newer is not None:
+        complain(one_line(newer.told))
+
+
 def _table_console() -> Console:
     """As wide as the terminal; in a file or pipe, where nobody says how wide that is, no line is cut or broken."""
     console = Console(highlight=False)
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WHOLE)
 
 
-def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool) -> None:
+def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool, newer: Newer | None) -> None:
     """Which publication it is; where none was asked for, also that the newest night is not the one that is shown."""
     where = "current" if found.is_current else "the last good one" if is_good else "not the current one"
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})")
     if not is_good and not is_chosen:
         newest = partial(newest_night_behind, found.folder.parents[3], found.benchmark)
-        for behind in unless_spoiled(newest, "whether the newest night is the current one"):
+        told = unless_spoiled(newest, "whether the newest night is the current one")
+        if newer is not None and not any(newer.publication_id[:12] in one for one in told):
+            told.append(newer.told)
+        for behind in told:
             console.print(Text(one_line(behind), style="yellow"))
     console.print()
 
@@ -164,11 +177,14 @@ def open_page(
 ) -> int:
     """Print the path of the report page; with --browser, open it."""
     root = open_lake(lake).root.resolve()
-    page = root / "publish" / LAYOUT / INDEX if is_index else chosen(root, benchmark, publication, is_good=good).folder / REPORT
-    if not is_index:
-        bring(page)
-    elif working_root(page):
-        fresh(page)
+    if is_index:
+        page = root / "publish" / LAYOUT / INDEX
+        if working_root(page):
+            fresh(page)
+    else:
+        found = chosen(root, benchmark, publication, is_good=good)
+        page = bring(found.folder / REPORT)
+        _warn_of(None if publication or good else newer_than(root, found))
     if not page.is_file():
         raise InputError(
             f"{page} does not exist: an older release without pages published it; run the benchmark again to publish one"

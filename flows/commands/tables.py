@@ -226,6 +226,8 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     if not published.is_current:  # without its id the commands would show another one
         options, apart = f"{options} --publication {published.publication_id[:16]}", f"\n{'':<12}"
     console.print(f"next        salon table{options}{apart}salon explain CELL{options}")
+    if not published.is_current:
+        console.print("gate        salon gate judges the current publication, not this one, unless it is named")
 
 
 def _lake_option(lake: Lake) -> str:

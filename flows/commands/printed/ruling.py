@@ -16,6 +16,8 @@ from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
 from tasks.publish.exports import escape_markdown, to_markdown
+from tasks.publish.newer import Newer
+from tasks.publish.preferences import boards_in, pair_answers
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import counted, signed
 
@@ -50,16 +52,36 @@ class Told:
     judges: Sequence[str]
     moves: Sequence[JudgeMove]
     n_categories: int
+    newer: Newer | None = None
+
+    @property
+    def verdict(self) -> Outcome:
+        """The whole in a word. A newer publication that was not looked at may hold a drop: nothing is ruled out then."""
+        ruled = summary(self.ruled)
+        return ruled if self.newer is None or ruled is Outcome.REGRESSION else Outcome.UNKNOWN
 
     @property
     def outcome(self) -> str:
         """The whole in a sentence."""
+        if self.newer is not None and self.verdict is not Outcome.REGRESSION:
+            return f"Undecided: the newest publication was not looked at, {self._not_looked_at}"
         n_of = {one: sum(ruling.outcome is one for ruling in self.ruled) for one in Outcome}
         return {
-            Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons.",
+            Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons."
+            + ("" if self.newer is None else f" Not looked at: {self._not_looked_at}"),
             Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive.",
             Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
-        }[summary(self.ruled)]
+        }[self.verdict]
+
+    @property
+    def _not_looked_at(self) -> str:
+        newer = self.newer
+        return "" if newer is None else f"{newer.told}. What is ruled on below is of {self.found.run_date}."
+
+    @property
+    def pairs(self) -> list[str]:
+        """What pairs say, which are not ruled on: the sentences of the headline boards."""
+        return [said for board in boards_in(self.found.folder) if board.is_headline for said in pair_answers(board)]
 
     @property
     def judge_moved(self) -> list[str]:
@@ -91,6 +113,7 @@ class Told:
                 if self.n_categories
                 else ""
             )
+            + (f" Pairs are not ruled on; they say: {' '.join(pairs)}" if (pairs := self.pairs) else "")
             + "".join(
                 f" In {row['rubric_id']}, {row['dimension']}, {row['judge_model']} is blind to {row['blind_to']}."
                 for row in self.blind
@@ -138,9 +161,11 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
         "benchmark": told.found.benchmark,
         "alpha": told.alpha,
         "judges": judges,
-        "outcome": summary(told.ruled),
+        "not_looked_at": None if told.newer is None else asdict(told.newer),
+        "outcome": told.verdict,
         "n_again": told.n_again,
         "blind": told.blind,
+        "pairs_not_looked_at": told.pairs,
         "judge_moved": [asdict(one) for one in told.moves],
         "rulings": [asdict(one) for one in told.ruled],
     }

@@ -28,6 +28,7 @@ from tasks.lake.small_files import read_files
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.living_tables import living_table
+from tasks.publish.newer import Newer, newer_than
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import PairBoard, pair_boards
 from tasks.publish.reading import Publication, publications
@@ -86,6 +87,7 @@ class Benchmark:
     nights: Nights | None
     agreement: list[Row]
     partitions: str | None
+    newer: Newer | None
 
     @property
     def current(self) -> Entry | None:
@@ -137,6 +139,7 @@ def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n
         nights(home / name, n_charted),
         _agreement(home / name),
         _partitions(home / name),
+        newer_than(home.parents[1], current) if current else None,
     )
 
 

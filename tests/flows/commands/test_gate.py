@@ -20,6 +20,7 @@ from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
+from tasks.publish.report.index import write_index
 from tests.flows.commands.printed.test_table_command import cell, tables_of
 from tests.flows.flow_support import Said
 
@@ -238,3 +239,25 @@ def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
     assert "Regression" in (tmp_path / "summary.md").read_text()
     assert push(GH_DOWN="for a moment") == (1, comments), "which comments there are is not known: none is added"
     assert push(BASELINE="nobody")[0] == 2
+
+
+def test_a_newer_publication_that_is_not_current_is_not_passed_over(
+    salon: Callable[..., Said], tmp_path: Path, published: Path
+) -> None:
+    """One lost reply of a small cell: it rules on no older publication in silence, and everybody is told."""
+    asked = ("gate", "--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2")
+    assert salon(*asked).code == 0
+    cells = [cell("pa|nter", 7.0, n_failed=9, why={"server_error": 9}, cell_id="c" * 12)]
+    short = publish(tmp_path / "lake", Draft(PublicationName("nightly", "e" * 64, date(2026, 11, 4)), tables_of(cells), {}))
+    assert short.why_not_current == "1 of its 1 cells lack replies, and none of the current one's 3"
+    newer = f"{'e' * 12} of 2026-11-04, did not become current: {short.why_not_current}. Next: "
+    said = salon(*asked)
+    assert (said.code, newer in said.out) == (1, True), said
+    assert salon(*asked, "--allow-unknown").code == 0
+    assert salon("gate", published.name, *asked[1:]).code == 0, "it was named"
+    told = json.loads(salon(*asked, "--format", "json").out)
+    assert (told["outcome"], told["not_looked_at"]["publication_id"]) == ("unknown", "e" * 64)
+    assert newer in " ".join(salon("table").out.split())
+    assert newer in salon("table", "--format", "csv").err
+    assert newer in write_index(tmp_path / "lake").read_text().replace("&#39;", "'")
+    assert newer not in salon("table", "--publication", published.name).out
