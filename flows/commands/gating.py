@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from typing import Annotated, Any
 
 import polars as pl
@@ -16,18 +15,22 @@ from flows.nights.judge_between import Compared, error_of
 from flows.observability.terminal import result_console
 from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
-from schemas.lineage import placed_in
+from schemas.lineage import Lineage
 from schemas.metrics import TOTALS
-from schemas.statuses.cells import HealthMeasure
+from schemas.statuses.cells import HealthMeasure, Total
 from schemas.tables.nights import EXAM
-from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
+from schemas.tables.published import COMPARISONS, HEALTH, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
 from tasks.lake.reading import open_lake
+from tasks.publish.identity import LINEAGE
 from tasks.publish.newer import newer_than
+from tasks.publish.preferences import pair_boards
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
 
 PREDECESSOR = "predecessor"
+_RANKING = ("rubric_id", "judge_model", "dimension")
+_BOTH = ("model_a", "checkpoint_a", "model_b", "checkpoint_b")
 
 
 class GateFormat(StrEnum):
@@ -72,21 +75,19 @@ def gate(
     lake_root = open_lake(lake).root
     found = chosen(lake_root, benchmark, publication)
     standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
-    if standings.is_empty():
-        named = found.publication_id[:16]
-        raise InputError(
-            f"publication {named} ranks no means, and salon gate compares means; salon table --publication {named} shows the "
-            "results of its pairs"
-        )
-    judges = _judges(standings, judge or [])
+    won = _win_rates(found)
+    judges = _judges([*standings["judge_model"], *won["judge_model"]], judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
-    pairs = _pairs(placed_in(standings), predecessors(comparisons), baseline, candidate or [])
-    looked_at = standings.filter(pl.col("judge_model").is_in(judges))
-    ruled = rulings(comparisons, looked_at, pairs, alpha, is_worst_case=_is_worst_case(found))
+    lineage = _lineage(found)
+    known = sorted({*_named_in(standings), *_named_in(won, "_a"), *_named_in(won, "_b")}, key=lineage.key)
+    pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
+    looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
+    ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, is_worst_case=_is_worst_case(found))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     newer = None if publication else newer_than(lake_root, found)
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, newer)
+    apart = _apart(met, pairs)
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, newer, apart)
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
@@ -100,6 +101,36 @@ def _read(found: Publication, name: str) -> pl.DataFrame:
     if name not in found.files:
         raise InputError(f"publication {found.publication_id[:16]} has no {name}; publish it again (salon run) with this release")
     return pl.read_parquet(checked_file(found, name))
+
+
+def _win_rates(found: Publication) -> pl.DataFrame:
+    """The rows of `preferences` that are headlines: over all categories, in a rubric's main dimension. None without pairs."""
+    if f"{PREFERENCES.name}.parquet" not in found.files:
+        return PREFERENCES.empty()
+    tables = {table: _read(found, f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
+    mine = [(one.rubric_id, one.judge_model, one.dimension) for one in pair_boards(tables) if one.is_headline]
+    headlines = pl.DataFrame(mine, schema=dict.fromkeys(_RANKING, pl.String), orient="row")
+    return tables[PREFERENCES].filter(category=Total.MACRO.value).join(headlines, on=_RANKING, how="semi", maintain_order="left")
+
+
+def _lineage(found: Publication) -> Lineage:
+    return Lineage({model: tuple(names) for model, names in (found.provenance().get(LINEAGE) or {}).items()})
+
+
+def _named_in(table: pl.DataFrame, end: str = "") -> list[Contestant]:
+    return table.select(f"model{end}", f"checkpoint{end}").unique().rows()
+
+
+def _apart(won: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]]) -> list[dict[str, Any]]:
+    """By rubric and judge of pairs, the two of whom they have none: rubric_id, judge_model, candidate, reference."""
+    met: dict[tuple[str, str], set[frozenset[Contestant]]] = {}
+    for rubric_id, judge_model, *names in won.select("rubric_id", "judge_model", *_BOTH).iter_rows():
+        met.setdefault((rubric_id, judge_model), set()).add(frozenset({(names[0], names[1]), (names[2], names[3])}))
+    return [
+        {"rubric_id": rubric_id, "judge_model": judge_model, "candidate": candidate, "reference": reference}
+        for (rubric_id, judge_model), known in sorted(met.items())
+        for candidate, reference in pairs if frozenset({candidate, reference}) not in known
+    ]  # fmt: skip
 
 
 def _is_worst_case(found: Publication) -> bool:
@@ -122,21 +153,21 @@ def _blind(found: Publication) -> list[dict[str, Any]]:
 
 def _compared(ruled: Sequence[Ruling], comparisons: pl.DataFrame) -> list[Compared]:
     """What was ruled on that has a difference, with its standard error, whichever way it was published."""
-    names = ("rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
+    names = (*_RANKING, "category", *_BOTH)
     errors = {tuple(row[name] for name in names): error_of(row) for row in comparisons.iter_rows(named=True)}
     found = []
     for one in ruled:
         cell = (one.rubric_id, one.judge_model, one.dimension)
         published = ((*cell, one.category, *pair) for pair in (one.candidate + one.reference, one.reference + one.candidate))
         se, df = next((errors[key] for key in published if key in errors), (None, None))
-        if one.delta is not None:
+        if one.delta is not None and not one.is_win_rate:
             found.append(Compared(*cell, one.candidate, one.reference, one.delta, se, df))
     return found
 
 
-def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
-    """Whose rankings are looked at. Raises InputError for a judge that has none."""
-    known = sorted(standings["judge_model"].unique())
+def _judges(ranking: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Whose rankings are looked at, of those that are `ranking`. Raises InputError for a judge that has none."""
+    known = sorted(set(ranking))
     for name in asked:
         if name not in known:
             raise InputError(f"--judge {name!r} is not a judge of this publication; available: {', '.join(known)}")
@@ -144,12 +175,11 @@ def _judges(standings: pl.DataFrame, asked: Sequence[str]) -> list[str]:
 
 
 def _pairs(
-    known: Sequence[Contestant], published: Mapping[Contestant, Contestant], baseline: str, candidates: Sequence[str]
+    known: Sequence[Contestant], before: Mapping[Contestant, Contestant], baseline: str, candidates: Sequence[str]
 ) -> list[tuple[Contestant, Contestant]]:
     """Each candidate and what it is held against. Raises InputError for a name that stands for nobody, and one without a pair."""
     newest = dict(known)  # the newest of each model is its last
     reference = None if baseline == PREDECESSOR else _named(known, baseline, "--baseline")
-    before = {**{later: one for one, later in pairwise(known) if one[0] == later[0]}, **published}
     asked = [_named(known, one, "--candidate") for one in candidates] or [one for one in newest.items() if one != reference]
     pairs = [(one, reference or before.get(one)) for one in asked]
     found = [(one, other) for one, other in pairs if other is not None and one != other]

@@ -26,7 +26,8 @@ _MAX_UNANSWERED: Final = 0.01
 class Standing:
     """What the rule looks at, counted over the means for prompts like these that can have an estimate.
 
-    `n_cut_short`: cells that lack replies: more than one and than 1 % of what was asked, or, where they are blocked, most of what they lack.
+    `n_cut_short`: cells that lack replies: more than one and more than 1 % of what was asked, or, where they are blocked, most of
+    what they lack.
     """
 
     run_date: date

@@ -15,9 +15,9 @@ from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
+from tasks.aggregate.preferences.prompts import MIDDLE
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.newer import Newer
-from tasks.publish.preferences import boards_in, pair_answers
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import counted, signed
 
@@ -27,6 +27,7 @@ _WORDS = {
     Outcome.NO_REGRESSION: "no drop found",
     Outcome.UNKNOWN: "can't tell",
 }
+_OF_PAIRS = " In percent: how often the candidate's picture wins, of pairs; 50 % is no change."
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
 _REASONS = {
     ABSENT: "one of the two was not judged under this rubric and judge",
@@ -41,7 +42,8 @@ class Told:
     """A publication's rulings, and what there is to know about them. `judges`: those looked at alone, empty where all are.
 
     `n_categories`: single ones that were compared, and are not ruled on. `blind`: what judges are blind to,
-    as their exam found: rubric_id, judge_model, dimension, blind_to.
+    as their exam found: rubric_id, judge_model, dimension, blind_to. `apart`: by rubric and judge of pairs, candidates that were
+    not shown beside what they are held against: rubric_id, judge_model, candidate, reference.
     """
 
     found: Publication
@@ -53,6 +55,7 @@ class Told:
     moves: Sequence[JudgeMove]
     n_categories: int
     newer: Newer | None = None
+    apart: Sequence[Mapping[str, Any]] = ()
 
     @property
     def verdict(self) -> Outcome:
@@ -69,7 +72,9 @@ class Told:
         return {
             Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons."
             + ("" if self.newer is None else f" Not looked at: {self._not_looked_at}"),
-            Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive.",
+            Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive."
+            if self.ruled
+            else "Undecided: nothing was compared.",
             Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
         }[self.verdict]
 
@@ -77,11 +82,6 @@ class Told:
     def _not_looked_at(self) -> str:
         newer = self.newer
         return "" if newer is None else f"{newer.told}. What is ruled on below is of {self.found.run_date}."
-
-    @property
-    def pairs(self) -> list[str]:
-        """What pairs say, which are not ruled on: the sentences of the headline boards."""
-        return [said for board in boards_in(self.found.folder) if board.is_headline for said in pair_answers(board)]
 
     @property
     def judge_moved(self) -> list[str]:
@@ -113,7 +113,12 @@ class Told:
                 if self.n_categories
                 else ""
             )
-            + (f" Pairs are not ruled on; they say: {' '.join(pairs)}" if (pairs := self.pairs) else "")
+            + (_OF_PAIRS if any(ruling.is_win_rate for ruling in self.ruled) else "")
+            + "".join(
+                f" Not compared in pairs, and not ruled on under {row['rubric_id']} by {row['judge_model']}: "
+                f"{'/'.join(row['candidate'])} with {'/'.join(row['reference'])}."
+                for row in self.apart
+            )
             + "".join(
                 f" In {row['rubric_id']}, {row['dimension']}, {row['judge_model']} is blind to {row['blind_to']}."
                 for row in self.blind
@@ -145,13 +150,18 @@ _HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "pr
 def _row(ruling: Ruling) -> tuple[str, ...]:
     """The cells of _HEADERS."""
     ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
-    change = "" if ruling.delta is None else signed(ruling.delta)
+    change = "" if ruling.delta is None else _told(ruling, ruling.delta)
     if ruling.delta_low is not None and ruling.delta_high is not None:
-        change += f" [{signed(ruling.delta_low)}, {signed(ruling.delta_high)}]"
-    drop = "" if ruling.smallest_drop is None else signed(-ruling.smallest_drop)
+        change += f" [{_told(ruling, ruling.delta_low)}, {_told(ruling, ruling.delta_high)}]"
+    drop = "" if ruling.smallest_drop is None else _told(ruling, -ruling.smallest_drop)
     why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
     prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
     return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
+
+
+def _told(ruling: Ruling, delta: float) -> str:
+    """Points with their sign, or the win rate."""
+    return f"{100 * (MIDDLE + delta):.1f} %" if ruling.is_win_rate else signed(delta)
 
 
 def as_json(told: Told, judges: Sequence[str]) -> str:
@@ -165,7 +175,7 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
         "outcome": told.verdict,
         "n_again": told.n_again,
         "blind": told.blind,
-        "pairs_not_looked_at": told.pairs,
+        "apart": told.apart,
         "judge_moved": [asdict(one) for one in told.moves],
         "rulings": [asdict(one) for one in told.ruled],
     }

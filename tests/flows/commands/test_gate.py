@@ -21,6 +21,8 @@ from schemas.tables.table import Table
 from tasks.publish.folders import PublicationName
 from tasks.publish.publication import Draft, publish
 from tasks.publish.report.index import write_index
+from tests.aggregate.preferences.conftest import said
+from tests.aggregate.preferences.conftest import tables as preference_tables_of
 from tests.flows.commands.printed.test_table_command import cell, tables_of
 from tests.flows.flow_support import Said
 
@@ -261,3 +263,43 @@ def test_a_newer_publication_that_is_not_current_is_not_passed_over(
     assert newer in salon("table", "--format", "csv").err
     assert newer in write_index(tmp_path / "lake").read_text().replace("&#39;", "'")
     assert newer not in salon("table", "--publication", published.name).out
+
+
+def publish_pairs(home: Path, verdicts: list[tuple[Any, ...]], **provenance: Any) -> None:
+    """A publication in which no rubric gives scores."""
+    tables = tables_of([]) | {table: table.empty() for table in (COMPARISONS, STANDINGS)}
+    tables |= preference_tables_of(verdicts, baseline=None)
+    publish(home / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, provenance))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ((), 1, "Regression: worse in 1 of 1 comparisons."),
+        ((), 1, "16.7 % ["),
+        ((), 1, "In percent: how often the candidate's picture wins, of pairs; 50 % is no change."),
+        (("--baseline", "m/3", "--candidate", "m/2"), 0, "83.3 % ["),
+        (("--baseline", "m/1"), 1, "Undecided: nothing was compared."),
+        (("--baseline", "m/1"), 1, "Not compared in pairs, and not ruled on under pairs by eye: m/3 with m/1."),
+        (("--baseline", "m/1", "--candidate", "m/2"), 0, "No regression found in 1 comparison."),
+        (("--judge", "nobody"), 2, "available: eye"),
+        (("--baseline", "nobody"), 2, "available: m/1, m/2, m/3"),
+    ],
+)
+def test_pairs_alone_are_ruled_on(
+    tmp_path: Path, salon: Callable[..., Said], arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    """3 loses against 2 in 40 of 48 prompts, 2 wins half against 1, and 3 never met 1. No rubric gives scores."""
+    publish_pairs(tmp_path, said("3", "2", "b " * 40 + "a " * 8) + said("2", "1", "a b " * 24))
+    told = salon("gate", *arguments)
+    assert (told.code, says in " ".join((told.out + told.err).split())) == (code, True), told
+
+
+def test_a_predecessor_that_no_pair_shows_is_not_replaced_by_an_older_one(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """3 lost against 1, which is not directly before it: 2 is, and is not in the publication."""
+    publish_pairs(tmp_path, said("3", "1", "b " * 40), lineage={"m": ["1", "2", "3"]})
+    told = salon("gate", "--format", "json")
+    assert (told.code, json.loads(told.out)["rulings"]) == (1, [])
+    (apart,) = json.loads(told.out)["apart"]
+    assert (apart["candidate"], apart["reference"]) == (["m", "3"], ["m", "2"])
+    assert salon("gate", "--baseline", "m/1").code == 1
