@@ -89,7 +89,9 @@ def _scheduler(
         theirs, ours = _schedule_of(one), None if benchmark is None else _schedule(benchmark)
         if theirs and ours and theirs != ours:
             said = f"{one['name']} runs at {theirs}, but [nightly] of the file says {ours}"
-            yield wrong(SCHEDULER, said, "salon deploy FILE applies the file's schedule")
+            is_there = Path(str(one["parameters"].get("file", ""))).is_file()
+            take_over = "" if is_there else " --take-over"  # as check_files says: it is refused without
+            yield wrong(SCHEDULER, said, f"salon deploy FILE{take_over} applies the file's schedule")
         due = _next_run(client, one["id"])
         while due is None and time.monotonic() < give_up_s:
             time.sleep(0.5)

@@ -133,7 +133,7 @@ def check_files(
         is_ours = benchmark is None or file is None or benchmark_of(one) == benchmark.name or path == file.resolve()
         if not is_ours or not is_on_a_machine(one["work_pool_name"]):
             continue
-        found = _of_file(one, path) or _of_another(one, path, benchmark, file)
+        found = _of_file(one, path, benchmark, file) or _of_another(one, path, benchmark, file)
         n_well += found is None
         if found is not None:
             yield found
@@ -143,11 +143,13 @@ def check_files(
         yield skipped(DEPLOYMENT, "no deployment of a process pool has its file here")
 
 
-def _of_file(one: Mapping[str, Any], path: Path) -> Finding | None:
+def _of_file(one: Mapping[str, Any], path: Path, benchmark: Benchmark | None, file: Path | None) -> Finding | None:
     name = full_name(one)
     delete = f"prefect deployment delete '{name}'"
     if not path.is_file():
         advice = f"{delete}, if its benchmark is no longer used; if its runs execute on another machine, check there"
+        if benchmark is not None and file is not None and benchmark_of(one) == benchmark.name:
+            advice = f"if the file was moved, salon deploy {file} --take-over; if runs execute on another machine, check there"
         return wrong(DEPLOYMENT, f"{name} runs {path}, which does not exist here", advice)
     try:
         named = load_benchmark(path).name

@@ -138,3 +138,16 @@ def test_a_queue_that_no_worker_asks_and_what_is_late(
         assert time.monotonic() < give_up_s
         time.sleep(0.2)
     assert "ok      worker          1 alive on work pool unheard" in salon("doctor", file).out
+
+
+def test_the_doctor_says_how_a_renamed_file_takes_its_nights_over(salon: Salon, tmp_path: Path) -> None:
+    first = named(tmp_path / "b.toml", "uffizi")
+    assert salon("deploy", first).code == 0
+    renamed = first.rename(tmp_path / "uffizi.toml")
+    renamed.write_text(renamed.read_text() + '\n[nightly]\nschedule = "7 3 * * *"\n')
+    said = " ".join(salon("doctor", renamed).out.split())
+    assert "-> salon deploy FILE --take-over applies the file's schedule" in said
+    assert f"-> if the file was moved, salon deploy {renamed} --take-over" in said
+    assert "prefect deployment delete 'nightly/uffizi-nightly'" not in said
+    assert salon("deploy", renamed, "--take-over").code == 0
+    assert "take-over" not in salon("doctor", renamed).out
