@@ -35,7 +35,7 @@ class NightNote:
     """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do.
 
     `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
-    a later date that was current as this night was published, and stayed so.
+    a later date that was current as this night was published, and stayed so. `max_usd`: the budget that ended its asking, if any.
     """
 
     publication_id: str
@@ -44,6 +44,7 @@ class NightNote:
     is_whole: bool
     told: Sequence[str] | None = None
     behind: str | None = None
+    max_usd: float | None = None
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -63,13 +64,14 @@ def note_night(
     *,
     is_whole: bool,
     behind: str | None = None,
+    max_usd: float | None = None,
 ) -> None:
     """Note a night, in place of an earlier note of the same date; what was told of it, and what it was behind, stays."""
     earlier = notes(lake_root, benchmark).get(run_date.isoformat())
     told = () if earlier is None else earlier.told
     if earlier is not None and earlier.publication_id == publication_id:
         behind = earlier.behind
-    note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind)
+    note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
     _write(lake_root, benchmark, run_date, note)
 
 

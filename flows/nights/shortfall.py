@@ -55,8 +55,8 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     if current is None or current["publication_id"] != id_:
         why = _why_not_current(home, found, current, note.behind)
         if why is None:
-            return None if current is None else _still_blocked(home, found, current, day, exit_1)
-        shown, advice = "nothing is current yet", _advice(found, day)
+            return None if current is None else _still_blocked(home, found, current, note, exit_1)
+        shown, advice = "nothing is current yet", _advice(found, day, note.max_usd)
         if current is not None:
             stays = current["publication_id"][:12]
             shown = f"{stays} of {current['run_date']} stays current"
@@ -67,7 +67,7 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     blocked = _blocked(found, exit_1)
     if blocked is None:
         return None
-    return Shortfall(f"{published} and current, and {blocked}", _advice(found, day), is_current=True)
+    return Shortfall(f"{published} and current, and {blocked}", _advice(found, day, note.max_usd), is_current=True)
 
 
 def night_not_current(run: StageContext) -> str | None:
@@ -97,7 +97,9 @@ def _why_not_current(home: Path, found: Publication, current: dict[str, str] | N
     return why_not_current(*standings)
 
 
-def _still_blocked(home: Path, found: Publication, current: dict[str, str], day: str, exit_1: Counting) -> Shortfall | None:
+def _still_blocked(
+    home: Path, found: Publication, current: dict[str, str], note: NightNote, exit_1: Counting
+) -> Shortfall | None:
     """Where a later publication took the night's place and does not show what it has blocked: a run of one checkpoint, say."""
     mended = home / current["publication_id"]
     if not (mended / MANIFEST).is_file():
@@ -105,11 +107,11 @@ def _still_blocked(home: Path, found: Publication, current: dict[str, str], day:
     blocked = _blocked(found, exit_1, load_cells(find_in(mended)))
     if blocked is None:
         return None
-    id_ = current["publication_id"][:12]
+    day, id_ = found.run_date, current["publication_id"][:12]
     said = (
         f"the night of {day} is published ({found.publication_id[:12]}), and {blocked}; {id_} of {current['run_date']} is current"
     )
-    return Shortfall(f"{said} and does not show these", _advice(found, day), is_current=True)
+    return Shortfall(f"{said} and does not show these", _advice(found, day, note.max_usd), is_current=True)
 
 
 def _blocked(found: Publication, exit_1: Counting, later: pl.DataFrame | None = None) -> str | None:
@@ -134,8 +136,10 @@ def commonest(reasons: Counter[str]) -> str:
     return ", ".join(str(reason) for reason, _ in reasons.most_common(_N_REASONS))
 
 
-def _advice(found: Publication, day: str) -> str:
+def _advice(found: Publication, day: str, max_usd: float | None) -> str:
     cells = means_for_prompts_like_these(load_cells(found))
     lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(_NO_REPLY)).list.any())
-    again = f"salon nightly FILE --run-date {day} asks again for missing replies; " if not lacks.is_empty() else ""
+    again = "" if lacks.is_empty() else f"salon nightly FILE --run-date {day} asks again for missing replies; "
+    if again and max_usd is not None:
+        again = f"max_usd = {max_usd:g} does not suffice for all starts of this night: raise it under [limits], then {again}"
     return f"{again}salon table --publication {found.publication_id[:12]} shows what each cell lacks"

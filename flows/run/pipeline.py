@@ -106,16 +106,17 @@ def run_pipeline(
         pairs, judges = boards_in(published.folder), run.benchmark.judges
         summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)
         record(run, begun, asked, summary.outcome, published.publication_id)
-    _note_what_came_of_it(run, night, published)
+    _note_what_came_of_it(run, night, published, run.benchmark.limits.max_usd if asked.is_spent else None)
     return summary
 
 
-def _note_what_came_of_it(run: RunContext, night: Night | None, published: Published) -> None:
-    """The night's note, drift and the index of pages, once the publication stands."""
+def _note_what_came_of_it(run: RunContext, night: Night | None, published: Published, max_usd: float | None) -> None:
+    """The night's note, drift and the index of pages, once the publication stands. `max_usd`: what ended the asking."""
     made = published.publication_id
     if night:
         behind = shut_out_by(run, published)
-        note_night(run.lake.root, run.benchmark.name, night, run.run_date, made, is_whole=False, behind=behind)
+        name, root = run.benchmark.name, run.lake.root
+        note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None

@@ -119,6 +119,21 @@ def test_a_later_run_of_another_checkpoint_makes_no_good_news_of_a_blocked_night
     assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
 
 
+def test_a_night_that_its_budget_ended_is_told_how_to_go_on(world: World, provider: Provider, salon: Callable[..., Said]) -> None:
+    provider.then = GOOD
+    file = write_benchmark(world.folder, provider.url, limits="max_usd = 0.000001")
+    run_night(RunContext.of(open_night(file, DUE)))
+    check, doctor, _ = _asked(salon, file)
+    advice = (
+        "max_usd = 1e-06 does not suffice for all starts of this night: raise it under [limits], then salon nightly FILE "
+        f"--run-date {DUE} asks again for missing replies; "
+    )
+    assert (check.code, f"Next: {advice}" in check.err) == (1, True), check.err
+    assert f"-> {advice}" in doctor.out
+    file.write_text(file.read_text().replace("0.000001", "10"))
+    assert (salon("nightly", file).code, salon("nightly", file, "--check").code) == (0, 0)
+
+
 def test_a_first_night_that_failed_is_no_night_that_never_was(
     world: World, provider: Provider, salon: Callable[..., Said]
 ) -> None:
