@@ -16,6 +16,7 @@ from pydantic import Field
 from flows.executors.base import ShardCall
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import find_checkpoints
+from flows.nights.own_rubrics import keep_rubrics
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
 from flows.observability.events import emit_budget_reached
 from flows.observability.progress import current
@@ -124,6 +125,7 @@ def run_backfill(
                 yield ShardCall(ask_checkpoint, asking.stage, AskedCheckpoint(one, patience_s), spends_money=True)
 
     began_at = datetime.now(UTC)
+    keep_rubrics(run.lake.root, run.rubrics)  # a row names a rubric by its digest
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
     run.reporter.start("backfill", len(planned.open))
     n_own = {one.name: one.n_own for one in planned.open}

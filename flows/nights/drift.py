@@ -4,13 +4,14 @@ What each night said: series.py; the statistics: tasks/aggregate/drift/; making 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from flows.nights.own_rubrics import keep_rubrics
+from flows.nights.own_rubrics import asks_the_same, keep_rubrics
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
@@ -93,7 +94,9 @@ def read_otherwise(lake_root: Path, benchmark: str, publication_id: str) -> str 
     nights = nightly_publications(lake_root, benchmark)
     mine = next((place for place, one in enumerate(nights) if one.publication_id == publication_id), 0)
     said = [read_provenance(one.folder) or {} for one in nights[max(0, mine - 1) : mine + 1]]
-    if len(said) < N_NIGHTS_MIN or _code_of(said[0]) == _code_of(said[1]) or asked_otherwise(*said):
+    if len(said) < N_NIGHTS_MIN or _code_of(said[0]) == _code_of(said[1]):
+        return None
+    if asked_otherwise(said[0], said[1], partial(asks_the_same, lake_root, {})):
         return None
     others = [one for one in nights[:mine] if _code_of(read_provenance(one.folder) or {}) != _code_of(said[1])]
     which = others[0].run_date + (f" to {others[-1].run_date}" if len(others) > 1 else "")

@@ -1,8 +1,10 @@
-"""The rubrics that nights were judged by, kept in the lake: a night's anchors are read by its own. The series are series.py.
+"""The rubrics that nights were judged by, kept in the lake, and whether two ask and read the same. The series are series.py.
 
-`rubrics/<digest>/<id>/` holds the files that a rubric's digest is of. A benchmark has only the rubrics of today.
+`rubrics/<digest>/<id>/` holds the files that a rubric's digest is of: a night's anchors are read by its own, and a benchmark has
+only the rubrics of today. A digest changes with a title, too; whether anything else did is seen from the files of both.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +35,23 @@ def rubrics_of_night(lake_root: Path, digests: Mapping[str, str], today: Mapping
     """
     found = {}
     for name, digest in digests.items():
-        now = today.get(name)
-        own = now if now is not None and now.digest == digest else _kept(lake_root, name, digest)
+        now, own = today.get(name), _of_digest(lake_root, today, name, digest)
         if own is not None and (now is None or own.version != now.version or _asks(own) == _asks(now)):
             found[name] = own
     return found
+
+
+def asks_the_same(lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str, other: str) -> bool:
+    """Whether rubric `name` of two digests asks and reads the same. No where one is neither of `today` nor kept in the lake."""
+    if digest == other:
+        return True
+    one, two = (_of_digest(lake_root, today, name, each) for each in (digest, other))
+    return one is not None and two is not None and _asks(one) == _asks(two)
+
+
+def _of_digest(lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str) -> Rubric | None:
+    now = today.get(name)
+    return now if now is not None and now.digest == digest else _kept(lake_root, name, digest)
 
 
 def _asks(rubric: Rubric) -> Rubric:
@@ -47,6 +61,8 @@ def _asks(rubric: Rubric) -> Rubric:
 
 
 def _kept(lake_root: Path, name: str, digest: str) -> Rubric | None:
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):  # of a provenance that anything may have happened to
+        return None
     folder = _folder(lake_root, name, digest)
     for fetch in (False, True):
         if fetch:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
+from flows.nights.own_rubrics import asks_the_same
 from schemas.benchmark.exam import EXAM
 from schemas.benchmark.judges import Judge
 from schemas.identities import canonical_json
@@ -130,10 +131,10 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
     """Every partition of the benchmark that was ever written, as it stands now: PARTITIONS rows.
 
     Stale are those of another rubric or judge than the file's, and of other samples than the checkpoint's latest; a running one
-    whose process is gone has failed.
+    whose process is gone has failed. Of rows under rubrics that ask and read the same, as with another title, one is left.
     """
     table = read_files(sorted(_folder(run).glob("*.parquet")), PARTITIONS)
-    present = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
+    present, same = [rubric.digest for rubric in run.rubrics.values()], _digests_that_ask_the_same(run, table)
     judges = {judge.id: judge_digest(judge) for judge in run.benchmark.judges}
     latest = table.sort("changed_at").unique(OF_CHECKPOINT, keep="last").select(*OF_CHECKPOINT, latest="dataset_id")
     gone = [
@@ -141,7 +142,7 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
         for row in table.iter_rows(named=True)
     ]
     differs = {
-        "the rubric": pl.col("rubric_digest") != pl.col("rubric_id").replace_strict(present, default="", return_dtype=pl.String),
+        "the rubric": ~pl.col("rubric_digest").is_in(same),
         "the judge": pl.col("judge_digest") != pl.col("judge_model").replace_strict(judges, default="", return_dtype=pl.String),
         "its samples": pl.col("dataset_id") != pl.col("latest"),
     }
@@ -153,7 +154,20 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
         detail=pl.when(is_stale).then(changed).when("gone")
         .then(pl.lit("its process is gone; run the same command again to continue")).otherwise("detail"),
     )  # fmt: skip
-    return shown.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
+    is_shown_stale = pl.col("state") == PartitionState.STALE.value
+    each = shown.sort(pl.col("rubric_digest").is_in(present), "changed_at")  # today's digest is the newest
+    left = each.filter(is_shown_stale | pl.struct(*SERIES, is_shown_stale).is_last_distinct())
+    return left.select(PARTITIONS.columns).sort(*SERIES, "changed_at")
+
+
+def _digests_that_ask_the_same(run: StageContext, table: pl.DataFrame) -> list[str]:
+    """The digests in a table of partitions under which a rubric asks and reads as today's of its id does."""
+    mine = table.select("rubric_id", "rubric_digest").unique().filter(pl.col("rubric_id").is_in(list(run.rubrics)))
+    return [
+        digest
+        for name, digest in mine.iter_rows()
+        if asks_the_same(run.lake.root, run.rubrics, name, digest, run.rubrics[name].digest)
+    ]
 
 
 def asked_alone(run: StageContext) -> list[tuple[str, str]]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
 
+from flows.nights.own_rubrics import asks_the_same
 from flows.run.context import RunContext
 from schemas.errors import CorruptLakeError
 from schemas.metrics import natural_key
@@ -44,14 +46,14 @@ def before(run: RunContext) -> Before:
 def asks_otherwise(run: RunContext) -> list[str]:
     """What a run that has not happened would ask otherwise than the publication that is current now."""
     found = _current(run)
-    return asked_otherwise(read_provenance(found.folder) or {}, provenance(run)) if found else []
+    return _asked_otherwise(run, read_provenance(found.folder) or {}) if found else []
 
 
 def differs_from_night(run: StageContext, publication_id: str) -> str | None:
     """In a sentence, what the file asks otherwise than the run's night, which stands whole; None where it asks the same."""
     folder = publication_folder(run.lake.root, run.benchmark.name, publication_id)
-    was, now = read_provenance(folder) or {}, provenance(run)
-    changed = [*asked_otherwise(was, now), *added_or_dropped(was, now)]
+    was = read_provenance(folder) or {}
+    changed = [*_asked_otherwise(run, was), *added_or_dropped(was, provenance(run))]
     if not changed:
         return None
     return (
@@ -59,6 +61,10 @@ def differs_from_night(run: StageContext, publication_id: str) -> str | None:
         "published; the next one uses the new file. To redo this one, withdraw it first: "
         f'salon withdraw FILE {publication_id[:12]} --because "…"'
     )
+
+
+def _asked_otherwise(run: StageContext, was: Mapping[str, Any]) -> list[str]:
+    return asked_otherwise(was, provenance(run), partial(asks_the_same, run.lake.root, run.rubrics))
 
 
 def _current(run: RunContext) -> Publication | None:
@@ -77,7 +83,7 @@ def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:
 
 def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_new: bool, is_all: bool) -> None:
     """Of a publication's `cells`. `is_all`: it was to have every checkpoint there is, not such as were chosen."""
-    changed = asked_otherwise(was.provenance, provenance(run)) if is_new else []
+    changed = _asked_otherwise(run, was.provenance) if is_new else []
     if changed:
         run.reporter.say(f"{', '.join(changed)}: the numbers are not comparable with those of the previously current publication")
     gone = sorted(set(was.checkpoints) - checkpoints_in(cells), key=lambda one: (one[0], natural_key(one[1]), one[1]))

@@ -5,11 +5,11 @@ Nothing here knows the clock or the machine.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
@@ -40,6 +40,9 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
 
 _ASKED_BY = ("model", "provider", "deployment", "parameters", "structured_output", "detail", "max_side_px", "recorded")
 """Of a judge in a provenance's settings: what makes its questions, or who answers them, others."""
+
+AsksTheSame: TypeAlias = Callable[[str, str, str], bool]
+"""Of a rubric's id and two digests, whether both ask and read the same: a digest changes with a title, too."""
 
 PACKAGES = ("schemas", "rubrics", "tasks", "flows")
 """The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
@@ -92,14 +95,15 @@ def ordered_by(lineage: Lineage) -> dict[str, Any]:
     return {LINEAGE: lineage.said} if lineage.by_model else {}
 
 
-def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def asked_otherwise(before: Mapping[str, Any], now: Mapping[str, Any], asks_the_same: AsksTheSame) -> list[str]:
     """Of two provenances, the rubrics and judges that ask otherwise under the same name: their numbers do not compare.
 
     Empty where `before`, a file that anything may have happened to, cannot be read.
     """
     try:
         judges = before.get("settings", {}).get("judges", [])
-        return [*_changed_rubrics(before.get("rubrics", {}), now), *_changed_judges(judges, now["settings"]["judges"])]
+        rubrics = _changed_rubrics(before.get("rubrics", {}), now, asks_the_same)
+        return [*rubrics, *_changed_judges(judges, now["settings"]["judges"])]
     except (AttributeError, KeyError, TypeError):
         return []
 
@@ -122,10 +126,10 @@ def _name_of(judge: Mapping[str, Any]) -> str:
     return str(judge.get("name") or judge["model"])
 
 
-def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any], asks_the_same: AsksTheSame) -> Iterator[str]:
     for name, one in now["rubrics"].items():
         other = before.get(name)
-        if other and other["digest"] != one["digest"]:
+        if other and not asks_the_same(name, other["digest"], one["digest"]):
             was, now_is = other["version"], one["version"]
             version = "same version" if was == now_is else f"version {was}, now {now_is}"
             yield f"rubric {name} ({version}; its text or rules changed)"

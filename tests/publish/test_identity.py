@@ -115,6 +115,11 @@ def said_of(rubrics, **judge):
     return json.loads(json.dumps({"rubrics": rubrics} | {"settings": settings_of(changed(judges=[JUDGE | judge]))}))
 
 
+def one_digest(_, one, other):
+    """Whether digests are of rubrics that ask the same: here each asks something of its own."""
+    return one == other
+
+
 def settings_of(benchmark):
     context = StageContext(benchmark.model_copy(update={"rubrics": []}), {}, None, "sqlite://", DAY, IDS)
     return provenance(context)["settings"]
@@ -148,7 +153,12 @@ def settings_of(benchmark):
 )
 def test_what_asks_otherwise_under_the_same_name_is_named(rubric, judge, told):
     before = said_of({"r": RUBRIC, "gone": RUBRIC})
-    assert asked_otherwise(before, said_of({"r": RUBRIC | rubric, "new": RUBRIC}, **judge)) == told
+    assert asked_otherwise(before, said_of({"r": RUBRIC | rubric, "new": RUBRIC}, **judge), one_digest) == told
+
+
+def test_a_rubric_of_another_digest_that_asks_the_same_is_not_named():
+    before, now = said_of({"r": RUBRIC}), said_of({"r": RUBRIC | {"digest": "b"}})
+    assert asked_otherwise(before, now, lambda *of: of == ("r", "a", "b")) == []
 
 
 SAYS_NOTHING = [
@@ -160,7 +170,7 @@ SAYS_NOTHING = [
 
 @pytest.mark.parametrize("before", SAYS_NOTHING, ids=str)
 def test_a_provenance_that_says_nothing_usable_changes_nothing(before):
-    assert asked_otherwise(before, said_of({"r": RUBRIC})) == []
+    assert asked_otherwise(before, said_of({"r": RUBRIC}), one_digest) == []
     assert added_or_dropped(before, said_of({"r": RUBRIC})) == []
 
 

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
+from tasks.publish.reading import publications
 from tests.flows.flow_support import Said
-from tests.support.night_world import MODEL, World, write_benchmark
+from tests.support.night_world import MODEL, World, n_billed, write_benchmark
 
 ALIGNMENT = Path(__file__).parents[3] / "rubrics" / "alignment"
 Salon = Callable[..., Said]
@@ -22,7 +24,8 @@ def file(tmp_path: Path, judge_url: str) -> Path:
     """A benchmark of two checkpoints with a rubric of its own."""
     for number in range(2):
         World(tmp_path).make(number)
-    shutil.copytree(ALIGNMENT, tmp_path / "mine" / "matching")
+    # without golden requests, which a changed prompt would have to match
+    shutil.copytree(ALIGNMENT, tmp_path / "mine" / "matching", ignore=shutil.ignore_patterns("golden"))
     own = tmp_path / "mine" / "matching" / "rubric.toml"
     own.write_text(own.read_text().replace('id = "alignment"', 'id = "matching"'))
     file = write_benchmark(tmp_path, judge_url, rubrics=("matching",))
@@ -30,7 +33,19 @@ def file(tmp_path: Path, judge_url: str) -> Path:
     return file
 
 
-def _change_the_rubric(file: Path, line: str = r'(title = ".*)"', to: str = r'\1, changed"') -> None:
+def _change_the_prompt(file: Path) -> None:
+    prompt = file.parent / "mine" / "matching" / "prompt.txt"
+    said = prompt.read_text()
+    prompt.write_text(said.replace("maximum 20 words", "at most 20 words"))
+    assert prompt.read_text() != said
+
+
+def _retitle(file: Path) -> None:
+    """What the judge never sees: title, source and a comment."""
+    _change_the_rubric(file, r'(title = ".*)"\n(source = ".*)"', r'\1, changed"\n\2, changed"\n# changed')
+
+
+def _change_the_rubric(file: Path, line: str, to: str) -> None:
     own = file.parent / "mine" / "matching" / "rubric.toml"
     said = own.read_text()
     own.write_text(re.sub(f"^{line}$", to, said, count=1, flags=re.MULTILINE))
@@ -44,9 +59,10 @@ def _one_line(text: str) -> str:
 def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon, file: Path) -> None:
     told = "rubric matching (same version; its text or rules changed): the file now asks something other than the night of"
     assert salon("nightly", file).code == 0
+    _retitle(file)
     same = [salon("nightly", file), salon("nightly", file, "--dry-run")]
     assert all(told not in _one_line(said.out + said.err) for said in same)
-    _change_the_rubric(file)
+    _change_the_prompt(file)
     night, dry = salon("nightly", file), salon("nightly", file, "--dry-run")
     assert (night.code, dry.code) == (0, 0)
     assert "nothing was sent" in night.out
@@ -57,6 +73,39 @@ def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon,
     assert salon("withdraw", file, found[1], "--because", "the rubric is another").code == 0
     assert "is published" not in salon("nightly", file).out, "asked anew"
     assert told not in _one_line(salon("nightly", file).err)
+
+
+def test_a_night_after_another_title_is_compared_and_one_after_another_prompt_is_not(
+    salon: Salon, file: Path, judge_url: str
+) -> None:
+    lake, n_samples = file.parent / "lake", 24
+
+    def night(number: int) -> tuple[str, int, list[tuple[str, str | None]]]:
+        """What is said on it and by `salon plan` before, how much is asked, and with which checkpoint the newest is compared."""
+        World(file.parent).make(number) if number > 1 else None  # `file` made the first
+        noon = datetime(2026, 3, number, 12, tzinfo=UTC).timestamp()
+        os.utime(file.parent / "made" / MODEL / f"step-{number}", (noon, noon))
+        planned, before = salon("plan", file).out, n_billed(judge_url)
+        said = salon("nightly", file, "--run-date", f"2026-03-0{number}")
+        assert said.code == 0, said.err
+        (found,) = [one for one in publications(lake) if one.run_date == f"2026-03-0{number}"]
+        compared = pl.read_parquet(found.folder / "comparisons.parquet")
+        rows = compared.filter(comparison="predecessor", category="__macro__").select("checkpoint_b", "reason").rows()
+        return _one_line(planned + said.out + said.err), n_billed(judge_url) - before, rows
+
+    assert night(1)[1:] == (n_samples, [])
+    _retitle(file)
+    said, n_asked, compared = night(2)
+    assert (n_asked, compared) == (n_samples, [("step-1", "too_few_paired_prompts")]), said
+    assert "changed" not in said
+    assert "stale" not in said
+    _change_the_prompt(file)
+    said, n_asked, compared = night(3)
+    assert (n_asked, compared) == (n_samples, [("step-2", "predecessor_missing")])
+    told = "rubric matching (same version; its text or rules changed): "
+    assert f"{told}changed requests are paid for again" in said
+    assert f"{told}the numbers are not comparable with those of the previously current publication" in said
+    assert "the rubric changed since it was asked under matching by salon-demo-judge" in said
 
 
 def test_the_anchors_of_past_nights_stay_when_the_rubric_changes(salon: Salon, file: Path) -> None:
@@ -79,14 +128,13 @@ def test_the_anchors_of_past_nights_stay_when_the_rubric_changes(salon: Salon, f
     assert salon("anchors", "freeze", file, "--n", "4").code == 0
     before = anchors()
     assert (before["01", "1"], before["02", "1"] is None) == (None, False)
-    _change_the_rubric(file)
+    _retitle(file)
     retitled = anchors()
     assert (before.items() <= retitled.items(), retitled["03", "1"] is None) == (True, False), retitled
     shutil.rmtree(file.parent / "lake" / "series")  # which can be derived again
     _change_the_rubric(file, 'version = "1"', 'version = "2"')
     raised = anchors()
     assert (retitled.items() <= raised.items(), raised["04", "2"] is None) == (True, False), raised
-    shutil.rmtree(file.parent / "mine" / "matching" / "golden")
     _change_the_rubric(file, "scale = .*", "scale = { min = 1, max = 5 }")
     other = anchors()
     assert (retitled.items() <= other.items(), other["04", "2"], other["05", "2"] is None) == (True, None, False), other
@@ -106,7 +154,7 @@ def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, fi
     page = file.parent / "lake" / "publish" / "v1" / "nights" / "partitions.html"
     assert salon("backfill", file, "--all").code == 0
     assert " 2 done $" in _one_line(salon("backfill", file, "--list").out)
-    _change_the_rubric(file)
+    _change_the_prompt(file)
     listed = _one_line(salon("backfill", file, "--list").out)
     assert listed.count("the rubric changed since") == 2, listed
     assert " 2 stale $" in listed
@@ -116,3 +164,18 @@ def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, fi
     assert "stale" not in listed
     assert "2 done" in page.read_text()
     assert "stale" not in re.sub(r"<style.*?</style>", "", page.read_text(), flags=re.DOTALL)
+
+
+def test_another_title_leaves_the_partitions_as_they_are(salon: Salon, file: Path) -> None:
+    """Also those of a backfill that ended before it published anything."""
+    assert salon("backfill", file, "--all", "--max-usd", "0.000001").code == 3
+    listed = _one_line(salon("backfill", file, "--list").out)
+    _retitle(file)
+    assert _one_line(salon("backfill", file, "--list").out) == listed
+    for is_first in (True, False):
+        assert salon("backfill", file, "--all").code == 0
+        listed = _one_line(salon("backfill", file, "--list").out)
+        assert " 2 done $" in listed, (is_first, listed)
+        assert "planned" not in listed
+        assert "not shown" not in listed
+        _retitle(file)
