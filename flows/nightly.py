@@ -224,5 +224,6 @@ def night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpo
     """What the night is about, and the checkpoints there are; `until`: those made on that day or before."""
     known = find_checkpoints(run)
     known = known if until is None else made_until(known, until)
-    anchor_set = newest_anchor_set(run.lake.root, run.benchmark.name)
-    return Night({one.model: one.checkpoint for one in newest(known).values()}, anchor_set), known
+    anchor_set, calendar = newest_anchor_set(run.lake.root, run.benchmark.name), run.benchmark.nightly
+    about = {one.model: one.checkpoint for one in newest(known).values()}
+    return Night(about, anchor_set, calendar.schedule, calendar.timezone), known

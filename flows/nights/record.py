@@ -11,6 +11,7 @@ from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
+from schemas.benchmark.nightly import Nightly
 from schemas.errors import CorruptLakeError
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
@@ -24,10 +25,12 @@ def mutex_name(name_in_ledger: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a nightly run is to be about: the newest checkpoint of each model, and the anchors it asks."""
+    """What a nightly run is to be about: the newest checkpoint of each model, the anchors it asks, and what it is due by."""
 
     checkpoints: Mapping[str, str]  # model -> checkpoint
     anchor_set: str | None = None
+    schedule: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class NightNote:
 
     `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
     a later date that was current as this night was published, and stayed so. `max_usd`: the budget that ended its asking, if any.
+    `schedule` and `timezone`: what it was due by as it was first noted; None in notes from before these were noted.
     """
 
     publication_id: str
@@ -45,6 +49,8 @@ class NightNote:
     told: Sequence[str] | None = None
     behind: str | None = None
     max_usd: float | None = None
+    schedule: str | None = None
+    timezone: str | None = None
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -66,13 +72,14 @@ def note_night(
     behind: str | None = None,
     max_usd: float | None = None,
 ) -> None:
-    """Note a night, in place of an earlier note of the same date; what was told of it, and what it was behind, stays."""
+    """Note a night, in place of an earlier note of the same date; what was told of it, what it was behind and due by, stays."""
     earlier = notes(lake_root, benchmark).get(run_date.isoformat())
     told = () if earlier is None else earlier.told
     if earlier is not None and earlier.publication_id == publication_id:
         behind = earlier.behind
+    due_by = night if earlier is None or earlier.schedule is None else earlier
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
-    _write(lake_root, benchmark, run_date, note)
+    _write(lake_root, benchmark, run_date, replace(note, schedule=due_by.schedule, timezone=due_by.timezone))
 
 
 def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:
@@ -110,11 +117,14 @@ def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[
 def _read(path: Path) -> NightNote:
     try:
         said = json.loads(content_of(path))
-        return NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
+        note = NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
+        if note.schedule is not None:
+            Nightly.model_validate({"schedule": note.schedule, "timezone": note.timezone})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLakeError(
             f"{path} is not a valid record of a night ({error}); delete it and run that night again"
         ) from error
+    return note
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

@@ -1,8 +1,9 @@
 """What of a run's tables is worth an event: regressions, drift, blocked cells, missed nights. Pure; sending is events.py."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -112,23 +113,23 @@ def blocked_cells(cells: pl.DataFrame) -> list[Alert]:
     return _listed(BLOCKED, found, _BLOCKED, "{n} cells are blocked: too few of their judgements have a score")
 
 
-def missed_nights(schedule: str, timezone: str, nights: list[date], run_date: date, newest_due: date) -> list[date]:
+def missed_nights(calendars: Collection[tuple[str, str]], nights: list[date], run_date: date, newest_due: date) -> list[date]:
     """The dates on which a nightly run was due, after the latest of `nights` before `run_date` and before `run_date` itself.
 
     The night of `newest_due` is not missed: until the next one is due, a start runs it. None where `run_date` is not the latest
-    (a backfill), or is the first. `schedule` is a cron line, in `timezone`.
+    (a backfill), or is the first. `calendars`: cron lines and their time zones, by each of which a date must be due.
     """
     earlier = [night for night in nights if night < run_date]
     if not earlier or any(night > run_date for night in nights):
         return []
-    after = datetime.combine(max(earlier) + timedelta(days=1), datetime.min.time(), ZoneInfo(timezone)) - timedelta(seconds=1)
-    missed, end = list[date](), min(run_date, newest_due)
-    for due in CronSim(schedule, after):
-        if due.date() >= end:
-            return missed
-        if due.date() not in missed:
-            missed.append(due.date())
-    return missed
+    first, end = max(earlier) + timedelta(days=1), min(run_date, newest_due)
+    return sorted(set.intersection(*({*_due(*calendar, first, end)} for calendar in calendars)))
+
+
+def _due(schedule: str, timezone: str, first: date, end: date) -> Iterator[date]:
+    """The dates from `first` on and before `end` on which a night is due."""
+    after = datetime.combine(first, datetime.min.time(), ZoneInfo(timezone)) - timedelta(seconds=1)
+    return takewhile(lambda day: day < end, (due.date() for due in CronSim(schedule, after)))
 
 
 def missed(dates: list[date]) -> list[Alert]:

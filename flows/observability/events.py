@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from flows.nights.drift import nightly_publications
+from flows.nights.record import notes
 from flows.observability import alerting
 from flows.observability.alerting import Alert
 from flows.prefect_server import is_in_flow_run
@@ -90,13 +91,19 @@ def emit_budget_reached(run: "StageContext", *, limit_usd: float, spent_usd: flo
 
 
 def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list[date]:
-    """The nights due between the last one published and `run_date`; none where the benchmark file states no schedule."""
+    """The nights due between the last one published and `run_date`; none where the benchmark file states no schedule.
+
+    Where the schedule is another since that night, only those that were due by both: nobody knows on which day it changed.
+    """
     if "schedule" not in benchmark.nightly.model_fields_set:
         return []
     nights = [date.fromisoformat(publication.run_date) for publication in nightly_publications(lake_root, benchmark.name)]
-    calendar = benchmark.nightly
-    newest_due = calendar.newest_due(datetime.now(UTC)).date()
-    return alerting.missed_nights(calendar.schedule, calendar.timezone, nights, run_date, newest_due)
+    calendar, noted = benchmark.nightly, notes(lake_root, benchmark.name)
+    last = noted.get(max((day for day in nights if day < run_date), default=run_date).isoformat())
+    calendars = {(calendar.schedule, calendar.timezone)}
+    if last is not None and last.schedule is not None and last.timezone is not None:
+        calendars.add((last.schedule, last.timezone))
+    return alerting.missed_nights(calendars, nights, run_date, calendar.newest_due(datetime.now(UTC)).date())
 
 
 def send(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> list[str]:

@@ -180,14 +180,32 @@ def _days(*days: int) -> list[date]:
 )  # fmt: skip
 def test_missed_nights(schedule: str, timezone: str, nights: tuple[int, ...], run: int, expected: tuple[int, ...]) -> None:
     (day,) = _days(run)
-    assert missed_nights(schedule, timezone, _days(*nights), day, day) == _days(*expected)
+    assert missed_nights([(schedule, timezone)], _days(*nights), day, day) == _days(*expected)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ("0 2 * * 1", "0 2 * * *", (9,)),
+        ("0 2 * * *", "0 2 * * 1", (9,)),
+        ("0 2 * * 1", "0 2 * * 2", ()),
+        ("0 2 * * *", "30 5 * * *", tuple(range(3, 12))),
+    ],
+    ids=["weekly, now daily", "daily, now weekly", "another weekday", "another hour"],
+)
+def test_only_a_night_that_was_due_by_the_schedule_of_before_too_is_missed(
+    before: str, now: str, expected: tuple[int, ...]
+) -> None:
+    """The last night was on Monday the second; this one is of Thursday the twelfth."""
+    (day,) = _days(12)
+    assert missed_nights({(before, "UTC"), (now, "UTC")}, _days(2), day, day) == _days(*expected)
 
 
 def test_a_night_is_missed_once_the_next_one_is_due() -> None:
     """A run of the fifth at one o'clock: the night of the fourth, due at eight in the evening, may still be asking."""
     run, yesterday = _days(5, 4)
-    assert missed_nights("0 20 * * *", "UTC", _days(2), run, newest_due=yesterday) == _days(3)
-    assert missed_nights("0 20 * * *", "UTC", _days(3), run, newest_due=yesterday) == []
+    assert missed_nights([("0 20 * * *", "UTC")], _days(2), run, newest_due=yesterday) == _days(3)
+    assert missed_nights([("0 20 * * *", "UTC")], _days(3), run, newest_due=yesterday) == []
 
 
 def test_missed_nights_are_one_event() -> None:

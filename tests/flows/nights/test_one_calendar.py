@@ -1,5 +1,6 @@
-"""Runs and nights of a file have one calendar, that of its time zone; a night shut out by a later date is told of."""
+"""Runs and nights of a file have one calendar, that of its time zone, which may change; a night that is shut out is told of."""
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -8,11 +9,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from flows.nights.record import notes
+from flows.nights.record import Night, note_night, notes
 from flows.observability.alerting import NIGHT_SHUT_OUT
+from schemas.errors import CorruptLakeError
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, findings
-from tests.support.night_world import World, write_benchmark
+from tests.support.night_world import MODEL, World, write_benchmark
 
 Salon = Callable[..., Said]
 NOW = datetime.now(UTC)
@@ -90,3 +92,38 @@ def test_an_earlier_night_is_caught_up_behind_a_later_one(salon: Salon, late: Pa
     assert salon("nightly", late, "--run-date", f"{before}").code == 0
     assert current(late.parent / "lake").publication_id == latest.publication_id
     assert NIGHT_SHUT_OUT not in sent
+
+
+@pytest.mark.parametrize("has_it", [True, False], ids=["", "noted by a release that noted no schedule"])
+def test_no_night_is_missed_that_the_schedule_of_before_did_not_have(
+    salon: Salon, tmp_path: Path, judge_url: str, *, has_it: bool
+) -> None:
+    """Nights of a Monday; then the file says daily: of a Thursday and, two nights later, of a Sunday."""
+    made = tmp_path / "made" / MODEL / World(tmp_path).make(1)
+    os.utime(made, (datetime(2026, 3, 1, tzinfo=UTC).timestamp(),) * 2)
+    file = write_benchmark(tmp_path, judge_url)
+    daily = file.read_text()
+    file.write_text(daily.replace("0 2 * * *", "0 2 * * 1"))
+    assert salon("nightly", file, "--run-date", "2026-03-02").code == 0
+    note = tmp_path / "lake" / "nights" / "nights" / "2026-03-02.json"
+    said = json.loads(note.read_text())
+    assert (said["schedule"], said["timezone"]) == ("0 2 * * 1", "UTC")
+    if not has_it:
+        note.write_text(json.dumps({name: value for name, value in said.items() if name not in ("schedule", "timezone")}))
+    file.write_text(daily)
+    told = [_one_line(salon("nightly", file, "--run-date", day).out) for day in ("2026-03-05", "2026-03-08")]
+    missed = "2 nights were due but have no publication: "
+    assert f"{missed}2026-03-06, 2026-03-07; they are not run later" in told[1]
+    assert (f"{missed}2026-03-03, 2026-03-04" in told[0], "no publication" in told[0]) == (not has_it, not has_it)
+
+
+def test_a_night_stays_due_by_what_it_was_first_noted_with_and_a_damaged_note_is_named(tmp_path: Path) -> None:
+    for schedule in ("0 2 * * 1", "0 2 * * *"):
+        night = Night({"m": "c"}, None, schedule, "UTC")
+        note_night(tmp_path, "b", night, date(2026, 3, 2), "f" * 64, is_whole=schedule == "0 2 * * *")
+    (noted,) = notes(tmp_path, "b").values()
+    assert (noted.schedule, noted.is_whole) == ("0 2 * * 1", True)
+    (path,) = (tmp_path / "nights" / "b").glob("*.json")
+    path.write_text(path.read_text().replace("0 2 * * 1", "0 2 * * x"))
+    with pytest.raises(CorruptLakeError, match=r"2026-03-02\.json is not a valid record of a night"):
+        notes(tmp_path, "b")
