@@ -69,7 +69,14 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
             failed[keys[number]].append((row, low, high, reason, is_violation))
     if not has_row.all():
         _say_lost(judged, has_row, judgements, rubric)
-    found = {key: _outcomes(kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key)], aside[key]) for key in keys}
+    kinds = rubric.items.kinds.values() if rubric.items else ()
+    nobodys = {key for key in kinds if not (kept[key] or failed[key] or aside[key])}  # no sample has an item of it
+    found = {
+        key: _outcomes(
+            kept.pop(key), [*failed[key], _not_planned(judged, rest[:0] if key in nobodys else rest, rubric, key)], aside[key]
+        )
+        for key in keys
+    }
     return {key: outcomes for key, outcomes in found.items() if not outcomes.is_empty}
 
 

@@ -34,7 +34,7 @@ key = "answer"
 column = "items"
 asked = "{asked}"
 texts = {{ question = {{ each = "{{question}}", join = "\\n" }} }}
-kinds = {{ thing = "things", colour = "colours" }}
+kinds = {{ thing = "things", colour = "colours", sign = "signs" }}
 [[figures]]
 key = "score"
 form = "mean"
@@ -109,6 +109,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     assert (found["things"]["estimate"], found["things"]["n_judgements"]) == (0.5, 4 + 2), "over items, not over samples"
     assert (found["things"]["n_failed"], found["things"]["n_not_applicable"]) == (2, 1), "no dog, so nobody asks for its fur"
     assert found["colours"]["n_not_applicable"] == 2
+    assert "signs" not in found, "no sample has an item of that kind, so none of those without a request failed in it"
     void = scores.filter(pl.col("status") == "not_asked_for")
     assert set(void["item"]) == {"fur"}
     assert set(void["note"]) == {"the item it depends on, dog, failed"}
@@ -171,3 +172,48 @@ def test_published_answers_to_items_are_imported(asked: str, reply: str, tmp_pat
     assert figures["score"].to_list() == [1.0, 0.0, 2 / 3]
     (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
     assert salon("verify", publication, "--file", "b.toml").code == 0
+
+
+@pytest.mark.parametrize("first", ["items", "plain"])
+def test_scores_of_items_take_no_part_of_other_scores(
+    first: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    """A rubric is asked about one source of two: the parts of the plan are not numbered without a gap, in either order."""
+    for name, rubric in (("items", RUBRIC.format(asked="each", reply="answer")), ("plain", PLAIN)):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        (tmp_path / "mine" / name / "rubric.toml").write_text(rubric.replace('"each"', '"items"', 1))
+        (tmp_path / "mine" / name / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}" if name == "items" else "Good?")
+    paint(tmp_path)
+    pictures = [str(one.relative_to(tmp_path)) for one in sorted((tmp_path / "scenes").rglob("*.png"))]
+    sources = {"items": [{"image": one, "items": LISTS[2]} for one in pictures[:2]], "plain": [{"image": pictures[2]}]}
+    declared = ""
+    for name in sorted(sources, key=lambda one: one != first):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sources[name]))
+        declared += f'[[sources]]\nname = "{name}"\nreader = "manifest"\npath = "{name}.jsonl"\nmodel = "painter"\n'
+    asked = "".join(f'[[rubrics]]\nid = "{name}"\nsources = ["{name}"]\n' for name in ("items", "plain"))
+    judge = f'[[judges]]\nmodel = "judge"\nbase_url = "{provider.url}"\n[limits]\nshard_size = 1\n'
+    (tmp_path / "b.toml").write_text(f'name = "two"\nrubric_folders = ["mine"]\n{declared}{asked}{judge}')
+    provider.answers = lambda _: "yes"
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    scores = rows_of(Lake(tmp_path / "lake"), SCORES)
+    assert scores.filter(pl.col("dimension").is_in(["answer", "good"]))["score"].to_list() == [1.0] * 7
+    assert scores.filter(dimension="score")["score"].to_list() == [1.0] * 2
+
+
+PLAIN = """\
+id = "plain"
+version = "1"
+title = "One question"
+source = "written for the tests"
+prompt = "prompt.txt"
+reply = "answer"
+needs = ["image"]
+unit = ["image"]
+answers = { yes = 1, no = 0 }
+[[dimensions]]
+key = "good"
+[[messages]]
+role = "user"
+parts = [{ kind = "template" }, { kind = "image" }]
+"""
