@@ -4,40 +4,73 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import polars as pl
+
+from schemas.errors import CorruptLakeError
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
 from tasks.publish.folders import MANIFEST
 from tasks.publish.promotion import standing_in, why_not_current
-from tasks.publish.reading import Publication, publications
+from tasks.publish.reading import Publication, checked_file, readable
 from tasks.publish.withdrawn import taken_back
 
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """A publication newer than the current one, and why it did not become that, in a clause."""
+    """A publication newer than the current one, and why it did not become that, in a clause.
+
+    Not `is_read`: it may be newer, `why` names the file that could not be read, and there may be no run date.
+    """
 
     publication_id: str
-    run_date: str
+    run_date: str | None
     why: str
+    is_read: bool = True
 
     @property
     def told(self) -> str:
         """All of it and what to do, on one line."""
+        id_ = self.publication_id[:12]
+        if not self.is_read:
+            of = f" of {self.run_date}" if self.run_date else ""
+            return f"a publication that may be newer, {id_}{of}, could not be read: {self.why}"
         return (
-            f"a newer publication, {self.publication_id[:12]} of {self.run_date}, did not become current: {self.why}. Next: the "
-            f"same command again asks for missing replies; salon table --publication {self.publication_id[:12]} shows what it has"
+            f"a newer publication, {id_} of {self.run_date}, did not become current: {self.why}. Next: the "
+            f"same command again asks for missing replies; salon table --publication {id_} shows what it has"
         )
 
 
 def newer_than(lake_root: Path, shown: Publication) -> Newer | None:
-    """The newest publication behind the current one; None where there is none, it was taken back, or `shown` is not current."""
+    """The newest publication behind the current one; None where there is none, it was taken back, or `shown` is not current.
+
+    Where none is known to be newer, one that cannot be read: it may be.
+    """
     if not shown.is_current:
         return None
-    others = [one for one in publications(lake_root) if one.benchmark == shown.benchmark and _age(one) > _age(shown)]
-    gone = taken_back(lake_root) if others else set()
-    for one in sorted(others, key=_age, reverse=True):
-        ways = (standing_in(each.folder, date.fromisoformat(each.run_date)) for each in (one, shown))
-        if one.publication_id not in gone and (why := why_not_current(*ways)) is not None:
-            return Newer(one.publication_id, one.run_date, why)
-    return None
+    found, spoiled = readable(lake_root, shown.benchmark)
+    for one in sorted(found, key=_age, reverse=True):
+        if _age(one) > _age(shown) and (newer := _if_newer(lake_root, one, shown)) is not None:
+            return newer
+    remedy = "or move its folder out of the lake"
+    return next((Newer(id_, None, f"{error}, {remedy}", is_read=False) for id_, error in spoiled.items()), None)
+
+
+def _if_newer(lake_root: Path, one: Publication, shown: Publication) -> Newer | None:
+    """None where it may become current, or was taken back."""
+    try:
+        why = _why_not_current(one, shown)
+        is_told = why is not None and not taken_back(lake_root, one.publication_id)
+    except (CorruptLakeError, OSError, ValueError, pl.exceptions.PolarsError) as error:
+        said = str(error) if isinstance(error, CorruptLakeError) else f"{one.folder} ({error}); restore it, or move it away"
+        return Newer(one.publication_id, one.run_date, said, is_read=False)
+    return Newer(one.publication_id, one.run_date, why) if why is not None and is_told else None
+
+
+def _why_not_current(one: Publication, shown: Publication) -> str | None:
+    """Raises CorruptLakeError where what the rule looks at is not what was published: the rule takes that for no estimate."""
+    for table in (BENCHMARK_LONG, FAILURES, PREFERENCES):
+        if table is BENCHMARK_LONG or f"{table.name}.parquet" in one.files:
+            checked_file(one, f"{table.name}.parquet")
+    return why_not_current(*(standing_in(each.folder, date.fromisoformat(each.run_date)) for each in (one, shown)))
 
 
 def _age(publication: Publication) -> tuple[str, int]:

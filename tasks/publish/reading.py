@@ -79,6 +79,23 @@ def publications(lake_root: Path) -> list[Publication]:
     return _found(lake_root, f"*/*/{MANIFEST}")
 
 
+def readable(lake_root: Path, benchmark: str = "*") -> tuple[list[Publication], dict[str, CorruptLakeError]]:
+    """The publications whose manifest can be read, and by id what is wrong with that of each other.
+
+    Raises CorruptLakeError where a pointer, or the manifest that it names, cannot be read.
+    """
+    look_again(lake_root, *(() if benchmark == "*" else (benchmark,)))
+    found, spoiled = list[Publication](), dict[str, CorruptLakeError]()
+    for folder in sorted((lake_root / "publish" / LAYOUT).glob(f"{benchmark}/{'[0-9a-f]' * DIGEST_LENGTH}/")):
+        try:
+            found.append(find_in(folder))
+        except CorruptLakeError as error:
+            if (read_pointer(folder.parent) or {}).get("publication_id") == folder.name:
+                raise
+            spoiled[folder.name] = error
+    return sorted(found, key=_in_order), spoiled
+
+
 def agreements(lake_root: Path, benchmark: str = "*") -> list[Publication]:
     """Every agreement with people or a judge, of one benchmark or of all; the one published last is current."""
     known = [path.name for path in (lake_root / "publish" / LAYOUT).glob("*/")] if benchmark == "*" else [benchmark]
@@ -89,7 +106,11 @@ def agreements(lake_root: Path, benchmark: str = "*") -> list[Publication]:
 
 def _found(lake_root: Path, pattern: str) -> list[Publication]:
     found = [find_in(manifest.parent) for manifest in (lake_root / "publish" / LAYOUT).glob(pattern)]
-    return sorted(found, key=lambda publication: (publication.benchmark, publication.run_date, publication.publication_id))
+    return sorted(found, key=_in_order)
+
+
+def _in_order(publication: Publication) -> tuple[str, str, str]:
+    return publication.benchmark, publication.run_date, publication.publication_id
 
 
 def find_in(folder: Path) -> Publication:
@@ -121,11 +142,14 @@ def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTE
 
 
 def find_publication(lake_root: Path, prefix: str) -> Publication:
-    """The one publication whose id begins with `prefix` (4 characters or more). Raises InputError."""
-    known = publications(lake_root)
+    """The one publication whose id begins with `prefix` (4 characters or more). Raises InputError, CorruptLakeError."""
+    known, spoiled = readable(lake_root)
     found = [publication for publication in known if len(prefix) >= 4 and publication.publication_id.startswith(prefix)]
     if len(found) == 1:
         return found[0]
+    for id_, error in spoiled.items():
+        if len(prefix) >= 4 and not found and id_.startswith(prefix):
+            raise error
     for one in agreements(lake_root) if len(prefix) >= 4 and not found else ():
         if one.publication_id.startswith(prefix):
             raise InputError(

@@ -42,11 +42,11 @@ def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     push(lake_root, target)
 
 
-def taken_back(lake_root: Path) -> set[str]:
-    """The publications that were taken back, and that no run has made or found since. Raises CorruptLakeError."""
+def taken_back(lake_root: Path, of: str = "*") -> set[str]:
+    """The publications that were taken back, and that no run has made or found since; `of` one alone. Raises CorruptLakeError."""
     found = dict[str, int]()
     pull(lake_root, FOLDER)
-    for path in sorted((lake_root / FOLDER).glob("*.json")):
+    for path in sorted((lake_root / FOLDER).glob(f"{of}.json")):
         try:
             found[path.stem] = int(json.loads(content_of(path))["n_runs"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:

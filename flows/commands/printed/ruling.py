@@ -67,7 +67,8 @@ class Told:
     def outcome(self) -> str:
         """The whole in a sentence."""
         if self.newer is not None and self.verdict is not Outcome.REGRESSION:
-            return f"Undecided: the newest publication was not looked at, {self._not_looked_at}"
+            was = "was" if self.newer.is_read else "may not have been"
+            return f"Undecided: the newest publication {was} looked at, {self._not_looked_at}"
         n_of = {one: sum(ruling.outcome is one for ruling in self.ruled) for one in Outcome}
         return {
             Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons."

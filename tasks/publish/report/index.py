@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from schemas.errors import CorruptLakeError
 from schemas.metrics import HEADLINE
 from schemas.statuses.cells import Total
 from schemas.statuses.nights import N_BASELINE, DriftReason
@@ -31,7 +32,7 @@ from tasks.publish.living_tables import living_table
 from tasks.publish.newer import Newer, newer_than
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import PairBoard, pair_boards
-from tasks.publish.reading import Publication, publications
+from tasks.publish.reading import Publication, readable
 from tasks.publish.report.boards import Board, boards, glance
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
@@ -98,7 +99,7 @@ class Benchmark:
 def write_index(lake_root: Path) -> Path:
     """Write the index atomically and return its path. Opens one publication of each benchmark, however many there are.
 
-    Raises CorruptLakeError where a manifest or pointer is not whole, StoreError where the disk refuses.
+    Raises CorruptLakeError where a pointer, or the manifest it names, is not whole, StoreError where the disk refuses.
     """
     home = lake_root / "publish" / LAYOUT
     with locked(lake_root, "index"):  # of two runs that end together the later one lists both
@@ -110,16 +111,35 @@ def index_page(lake_root: Path) -> bytes:
     """The index as UTF-8 HTML."""
     home = lake_root / "publish" / LAYOUT
     by_name: dict[str, list[Publication]] = {}
-    for publication in publications(lake_root):
+    whole, spoiled = readable(lake_root)
+    for publication in whole:
         by_name.setdefault(publication.benchmark, []).append(publication)
     newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
-    found, n_left, gone = [], N_CHARTED, taken_back(lake_root)
+    found, n_left = [], N_CHARTED
+    gone, faults = _taken_back(lake_root, whole)
+    faults |= {id_: str(error) for id_, error in spoiled.items()}
     for name in newest_first:
         made = _benchmark(home, name, by_name[name], gone, n_left)
         n_left -= len(made.nights.figures) if made.nights else 0
         found.append(made)
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
-    return render("index.html.j2", benchmarks=found, runs=_last_runs(lake_root), tables=tables)
+    told = {one.newer.publication_id for one in found if one.newer}
+    not_read = [fault for id_, fault in faults.items() if id_ not in told]
+    return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
+
+
+def _taken_back(lake_root: Path, whole: Iterable[Publication]) -> tuple[set[str], dict[str, str]]:
+    """The publications that were taken back, and by id why of others it cannot be known."""
+    try:
+        return taken_back(lake_root), {}
+    except CorruptLakeError:  # which of them it is
+        gone, faults = set[str](), dict[str, str]()
+        for one in whole:
+            try:
+                gone |= taken_back(lake_root, one.publication_id)
+            except CorruptLakeError as error:
+                faults[one.publication_id] = str(error)
+        return gone, faults
 
 
 def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int) -> Benchmark:

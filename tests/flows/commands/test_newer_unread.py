@@ -1,0 +1,110 @@
+"""A publication that may be newer than the current one and cannot be read: the gate cannot tell, all else goes on and says so."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from schemas.tables.published import COMPARISONS, STANDINGS
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
+from tasks.publish.report.index import write_index
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
+from tests.flows.commands.printed.test_table_command import cell, tables_of
+from tests.flows.commands.test_gate import DAY, comparison, rows_of
+from tests.flows.flow_support import Said
+
+SHORT = "e" * 64
+NEWER = Withdrawal(SHORT, "nightly", "2026-11-04", "2026-11-05T00:00:00+00:00", "host", "a clock was ahead", 0)
+SPOILED = {
+    "the manifest, truncated": ("manifest.json", '{"benchmark": "night'),
+    "the manifest, gone": ("manifest.json", None),
+    "the manifest, without a key": ("manifest.json", '{"files": {}, "benchmark": "nightly"}'),
+    "the table, truncated": ("benchmark_long.parquet", "PAR1"),
+    "the table, gone": ("benchmark_long.parquet", None),
+    "the failures, truncated": ("failures.parquet", "PAR1"),
+    "the withdrawal, truncated": (f"withdrawn/{SHORT}.json", '{"n_ru'),
+    "the withdrawal, without a key": (f"withdrawn/{SHORT}.json", "{}"),
+}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """A whole current publication whose gate passes, and a newer one that lacks replies."""
+    root = tmp_path / "lake"
+    names = ("step-1", "step-2")
+    tables = tables_of([cell("painter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
+    compared = comparison("step-2", "step-1", 0.01, 0.9) | {"model_a": "painter", "model_b": "painter"}
+    standings = [{"model": "painter", "checkpoint": name, "is_headline": True} for name in names]
+    tables |= {COMPARISONS: rows_of(COMPARISONS, [compared]), STANDINGS: rows_of(STANDINGS, standings)}
+    assert publish(root, Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}, {"report.html": b""})).is_current
+    cells = [cell("painter", 7.0, n_failed=9, why={"server_error": 9}, cell_id="c" * 12)]
+    assert not publish(root, Draft(PublicationName("nightly", SHORT, date(2026, 11, 4)), tables_of(cells), {})).is_current
+    return root
+
+
+def spoil(lake: Path, name: str, content: str | None) -> Path:
+    path = lake / name if name.startswith("withdrawn") else lake / "publish" / "v1" / "nightly" / SHORT / name
+    if content is None:
+        path.unlink()
+    else:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize(("name", "content"), SPOILED.values(), ids=SPOILED.keys())
+def test_what_cannot_be_read_is_not_passed_over_and_stops_nothing(
+    salon: Callable[..., Said], lake: Path, name: str, content: str | None
+) -> None:
+    path = spoil(lake, name, content)
+    gate = salon("gate")
+    says = SHORT[:12] if name == "manifest.json" else f"{SHORT[:12]} of 2026-11-04"
+    told = gate.out.partition("Undecided: the newest publication may not have been looked at, ")[2].partition("\n")[0]
+    assert (gate.code, says in told) == (1, True), gate
+    assert str(path.relative_to(lake.parent)) in told
+    assert "restore it" in told or "withdraw that publication again" in told
+    assert salon("gate", "--allow-unknown").code == salon("gate", "ffff").code == 0
+    read = json.loads(salon("gate", "--format", "json").out)
+    assert (read["outcome"], read["not_looked_at"]["is_read"]) == ("unknown", False)
+    table, csv, page = salon("table"), salon("table", "--format", "csv"), salon("open")
+    assert (table.code, csv.code, page.code) == (0, 0, 0), (table, csv, page)
+    for said in (table.out, csv.err, page.err):
+        assert f"a publication that may be newer, {says}" in " ".join(said.split())
+    assert "may be newer" not in salon("table", "--good").out
+    index = write_index(lake).read_text()
+    assert f"a publication that may be newer, {says}" in index
+    assert path.name in index
+
+
+def test_a_date_that_is_none_is_told_of(salon: Callable[..., Said], lake: Path) -> None:
+    manifest = lake / "publish" / "v1" / "nightly" / SHORT / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("2026-11-04", "2x"))
+    gate = salon("gate")
+    assert (gate.code, f"{SHORT} (Invalid isoformat string: '2x'); restore it" in gate.out) == (1, True), gate
+
+
+def test_only_the_withdrawal_of_the_newer_one_matters(salon: Callable[..., Said], lake: Path) -> None:
+    note_withdrawn(lake, NEWER)
+    assert salon("gate").code == 0, "it was taken back"
+    spoil(lake, f"withdrawn/{'d' * 64}.json", "{")
+    assert salon("gate").code == 0
+    assert "taken back" in write_index(lake).read_text()
+
+
+def test_the_index_goes_on_where_an_older_one_cannot_be_read(lake: Path) -> None:
+    tables = tables_of([cell("painter", 7.0, cell_id="c" * 12)])
+    old = PublicationName("older", "a" * 64, DAY)
+    publish(lake, Draft(old, tables, {}))
+    publish(lake, Draft(replace(old, publication_id="b" * 64, run_date=date(2026, 11, 2)), tables, {}))
+    manifest = lake / "publish" / "v1" / "older" / ("b" * 64) / "manifest.json"
+    manifest.write_text("{")
+    note_withdrawn(lake, NEWER)
+    spoil(lake, f"withdrawn/{'f' * 64}.json", "{")
+    page = write_index(lake).read_text()
+    assert page.count(str(manifest)) == 1
+    assert page.count(f"{'f' * 64}.json") == 1
+    assert page.count("taken back") == 1
