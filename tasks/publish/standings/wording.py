@@ -68,7 +68,8 @@ def rank(row: Row) -> str:
 def difference(row: Row, other: str, n_digits: int = 2) -> str:
     """The difference to `other` ("predecessor" or "baseline"), such as "+0.42 [0.10, 0.74] better"; empty where none was made."""
     if row[f"delta_{other}"] is None:
-        return ""
+        is_missing = row[f"reason_{other}"] == ComparisonReason.PREDECESSOR_MISSING
+        return f"{row[other]} is not in this table" if is_missing else ""
     if _cannot_be_shown(row, other):
         among = f"{row['n_family']} comparisons" if row.get("n_family") else "the comparisons of its family"
         return f"{delta(row, other, n_digits)}: {row[f'n_prompts_{other}']} prompts cannot show a difference among {among}"

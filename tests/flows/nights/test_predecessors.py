@@ -106,6 +106,10 @@ def test_where_the_one_before_is_not_in_the_table_no_other_stands_in(salon: Salo
     key, compared, _ = _published(tmp_path / "lake", 3)
     found = compared.select("rubric_id", *PAIR, "delta", "reason").rows()
     assert sorted(found) == [(rubric, "step-2", "step-1", None, "predecessor_missing") for rubric in ("alignment", "matching")]
+    shown = json.loads(salon("table", "--format", "json").out)
+    assert {row["predecessor"] for row in shown if row["checkpoint"] == "step-2"} == {"step-1 is not in this table"}
+    page = (tmp_path / "lake" / "publish" / "v1" / "nights" / key / "report.html").read_text()
+    assert '<span class="none">step-1 is not in this table</span>' in page
     code, rulings = _gate(salon, tmp_path / "lake", key)
     assert code == 1
     assert {(ruling["outcome"], ruling["reason"]) for ruling in rulings} == {("unknown", "predecessor_missing")}
