@@ -11,6 +11,7 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -190,3 +191,9 @@ def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
 def runs(lake: Lake) -> pl.DataFrame:
     """Every run, oldest first."""
     return read_files(lake.rows_files(RUNS), RUNS).sort("started_at", "benchmark")
+
+
+def first_made(lake: Lake) -> dict[str, datetime]:
+    """When (UTC) the first run ended that made or found each publication: it holds no time itself."""
+    first = runs(lake).drop_nulls("publication_id").group_by("publication_id").agg(pl.col("finished_at").min())
+    return dict(first.iter_rows())

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import date
+from itertools import takewhile
 from pathlib import Path
 
 import polars as pl
 
 from schemas.errors import CorruptLakeError
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
-from tasks.publish.folders import MANIFEST
 from tasks.publish.promotion import standing_in, why_not_current
-from tasks.publish.reading import Publication, checked_file, readable
+from tasks.publish.reading import Publication, checked_file, newest_first, readable
 from tasks.publish.withdrawn import taken_back
 
 
@@ -47,8 +47,14 @@ def newer_than(lake_root: Path, shown: Publication) -> Newer | None:
     if not shown.is_current:
         return None
     found, spoiled = readable(lake_root, shown.benchmark)
-    for one in sorted(found, key=_age, reverse=True):
-        if _age(one) > _age(shown) and (newer := _if_newer(lake_root, one, shown)) is not None:
+    rivals = [one for one in found if one.run_date >= shown.run_date]
+    try:
+        ordered = newest_first(lake_root, rivals)
+    except CorruptLakeError as error:  # which of one run date came last
+        last = [one for one in rivals if one.publication_id != shown.publication_id][-1]
+        return Newer(last.publication_id, last.run_date, str(error), is_read=False)
+    for one in takewhile(lambda one: one.publication_id != shown.publication_id, ordered):
+        if (newer := _if_newer(lake_root, one, shown)) is not None:
             return newer
     remedy = "or move its folder out of the lake"
     return next((Newer(id_, None, f"{error}, {remedy}", is_read=False) for id_, error in spoiled.items()), None)
@@ -71,8 +77,3 @@ def _why_not_current(one: Publication, shown: Publication) -> str | None:
         if table is BENCHMARK_LONG or f"{table.name}.parquet" in one.files:
             checked_file(one, f"{table.name}.parquet")
     return why_not_current(*(standing_in(each.folder, date.fromisoformat(each.run_date)) for each in (one, shown)))
-
-
-def _age(publication: Publication) -> tuple[str, int]:
-    """Of one run date the one that was written last is the newest."""
-    return publication.run_date, (publication.folder / MANIFEST).stat().st_mtime_ns

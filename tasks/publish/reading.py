@@ -3,7 +3,9 @@
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from tasks.lake.own_places import remove
 from tasks.lake.reading import Lake, with_later_columns
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
+from tasks.publish.machine_tables import first_made
 from tasks.publish.pointer import read_pointer
 from tasks.publish.standings.placed_cells import placed, with_comparisons
 from tasks.regular_files import content_of
@@ -177,11 +180,18 @@ def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_goo
     if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
         return current(lake_root, benchmark)
     mine = [one for one in publications(lake_root) if benchmark in (None, one.benchmark)]
-    return max(mine, key=_made_ns) if mine else current(lake_root, benchmark)
+    return newest_first(lake_root, mine)[0] if mine else current(lake_root, benchmark)
 
 
-def _made_ns(publication: Publication) -> tuple[str, int]:
-    return publication.run_date, (publication.folder / MANIFEST).stat().st_mtime_ns
+def newest_first(lake_root: Path, some: Sequence[Publication]) -> list[Publication]:
+    """By run date; of one run date by when a run first ended with them, or, where none is noted, by their files' times."""
+    made = first_made(Lake(lake_root)) if len({one.run_date for one in some}) < len(some) else {}
+
+    def age(one: Publication) -> tuple[str, datetime]:
+        path = one.folder / MANIFEST
+        return one.run_date, made.get(one.publication_id) or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+
+    return sorted(some, key=age, reverse=True)
 
 
 def load_cells(publication: Publication) -> pl.DataFrame:

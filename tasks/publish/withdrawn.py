@@ -6,6 +6,7 @@ many have, not by when, for a machine whose clock was ahead is why most are take
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -55,3 +56,17 @@ def taken_back(lake_root: Path, of: str = "*") -> set[str]:
             ) from error
     n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}
     return {one for one, n_runs in found.items() if n_made.get(one, 0) <= n_runs}
+
+
+def each_taken_back(lake_root: Path, ids: Iterable[str]) -> tuple[set[str], dict[str, str]]:
+    """Which of these publications were taken back, and of which that cannot be known, and why."""
+    try:
+        return taken_back(lake_root), {}
+    except CorruptLakeError:  # of one of them
+        gone, faults = set[str](), dict[str, str]()
+        for one in ids:
+            try:
+                gone |= taken_back(lake_root, one)
+            except CorruptLakeError as error:
+                faults[one] = str(error)
+        return gone, faults

@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import polars as pl
 
-from schemas.errors import CorruptLakeError
 from schemas.metrics import HEADLINE
 from schemas.statuses.cells import Total
 from schemas.statuses.nights import N_BASELINE, DriftReason
@@ -38,7 +37,7 @@ from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import Figure
 from tasks.publish.report.formats import words
-from tasks.publish.withdrawn import taken_back
+from tasks.publish.withdrawn import each_taken_back
 
 N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
@@ -116,7 +115,7 @@ def index_page(lake_root: Path) -> bytes:
         by_name.setdefault(publication.benchmark, []).append(publication)
     newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
     found, n_left = [], N_CHARTED
-    gone, faults = _taken_back(lake_root, whole)
+    gone, faults = each_taken_back(lake_root, [one.publication_id for one in whole])
     faults |= {id_: str(error) for id_, error in spoiled.items()}
     for name in newest_first:
         made = _benchmark(home, name, by_name[name], gone, n_left)
@@ -126,20 +125,6 @@ def index_page(lake_root: Path) -> bytes:
     told = {one.newer.publication_id for one in found if one.newer}
     not_read = [fault for id_, fault in faults.items() if id_ not in told]
     return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
-
-
-def _taken_back(lake_root: Path, whole: Iterable[Publication]) -> tuple[set[str], dict[str, str]]:
-    """The publications that were taken back, and by id why of others it cannot be known."""
-    try:
-        return taken_back(lake_root), {}
-    except CorruptLakeError:  # which of them it is
-        gone, faults = set[str](), dict[str, str]()
-        for one in whole:
-            try:
-                gone |= taken_back(lake_root, one.publication_id)
-            except CorruptLakeError as error:
-                faults[one.publication_id] = str(error)
-        return gone, faults
 
 
 def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int) -> Benchmark:

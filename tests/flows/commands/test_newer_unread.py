@@ -1,21 +1,27 @@
 """A publication that may be newer than the current one and cannot be read: the gate cannot tell, all else goes on and says so."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from schemas.tables.published import COMPARISONS, STANDINGS
+from schemas.tables.stored import RUNS
+from tasks.lake.reading import Lake
 from tasks.publish.folders import PublicationName
+from tasks.publish.machine_tables import record_run
 from tasks.publish.publication import Draft, publish
 from tasks.publish.report.index import write_index
 from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.flows.commands.printed.test_table_command import cell, tables_of
 from tests.flows.commands.test_gate import DAY, comparison, rows_of
 from tests.flows.flow_support import Said
+from tests.support.small_lake import filled_row
 
 SHORT = "e" * 64
 NEWER = Withdrawal(SHORT, "nightly", "2026-11-04", "2026-11-05T00:00:00+00:00", "host", "a clock was ahead", 0)
@@ -108,3 +114,25 @@ def test_the_index_goes_on_where_an_older_one_cannot_be_read(lake: Path) -> None
     assert page.count(str(manifest)) == 1
     assert page.count(f"{'f' * 64}.json") == 1
     assert page.count("taken back") == 1
+
+
+def test_of_one_run_date_the_newest_is_the_one_that_a_run_made_last(salon: Callable[..., Said], lake: Path) -> None:
+    """By the table `runs`: a copy of a lake has other files' times."""
+    home, late = lake / "publish" / "v1" / "nightly", "d" * 64
+    short = tables_of([cell("painter", 7.0, n_failed=9, why={"server_error": 9}, cell_id="c" * 12)])
+    publish(lake, Draft(PublicationName("nightly", late, DAY), short, {}))
+    note_withdrawn(lake, NEWER)
+    for hour, id_ in enumerate((late, "f" * 64, late)):  # the last one found it
+        ended = datetime(2026, 11, 3, hour, tzinfo=UTC)
+        record_run(Lake(lake), filled_row(RUNS, benchmark="nightly", publication_id=id_, started_at=ended, finished_at=ended))
+    assert salon("gate").code == 0, "its run ended before the current one's"
+    for number, path in enumerate(sorted((lake / "runs").glob("*.parquet"))[:2]):
+        ended = datetime(2026, 11, 4 - number, tzinfo=UTC)
+        pl.read_parquet(path).with_columns(finished_at=pl.lit(ended)).write_parquet(path)
+        os.utime(home / ("f" * 64) / "manifest.json", (2e9, 2e9))
+    gate = salon("gate")
+    assert (gate.code, f"a newer publication, {late[:12]} of {DAY}" in gate.out) == (1, True), gate
+    path.write_bytes(b"PAR1")
+    gate = salon("gate")
+    assert (gate.code, f"{path.relative_to(lake.parent)} is not a table runs" in gate.out) == (1, True), gate
+    assert salon("table").code == 0
