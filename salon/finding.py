@@ -28,9 +28,15 @@ def find(place: Place, benchmark: str | None, prefix: str | None) -> Publication
     if len(found) == 1:
         return _opened(place, *found[0])
     there = [(*row, "") for row in listed(place).iter_rows()] + [(*row, "  agreement") for row in agreements(place).iter_rows()]
-    known = "\n".join(f"  {home}  {day or 'not whole'}  {one[:12]}{kind}" for home, one, day, _, kind in there) or "  none"
+    known = "\n".join(
+        f"  {home}  {day or 'not whole'}  {one[:12]}{kind}{'  current' * bool(is_current)}"
+        for home, one, day, is_current, kind in there
+    )
     what = f"{len(found)} publications" if found else "no publication"
-    raise SalonError(f"{what} in {place.root} {_asked(benchmark, prefix)}; choose one with benchmark= or publication=:\n{known}")
+    raise SalonError(
+        f"{what} in {place.root} {_asked(benchmark, prefix, len(found))}; choose one with benchmark= or publication=:\n"
+        f"{known or '  none'}"
+    )
 
 
 def listed(place: Place) -> "pl.DataFrame":
@@ -103,6 +109,6 @@ def _pointer(place: Place, home: str) -> tuple[str, str] | None:
     return named, sha256
 
 
-def _asked(benchmark: str | None, prefix: str | None) -> str:
-    of = f"of benchmark {benchmark!r}" if benchmark else "is current"
-    return f"{of} and begins with {prefix!r} (4 characters or more)" if prefix else of
+def _asked(benchmark: str | None, prefix: str | None, n: int) -> str:
+    of = f"of benchmark {benchmark!r}" if benchmark else "are current" if n > 1 else "is current"
+    return f"{of} and begin{'s' * (n < 2)} with {prefix!r} (4 characters or more)" if prefix else of

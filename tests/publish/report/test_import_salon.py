@@ -224,6 +224,22 @@ def test_dates_join_those_of_tables(published: Path) -> None:
     assert salon.publications(published).select(names).schema == salon.open(published).table("standings").select(names).schema
 
 
+def test_of_several_current_publications_each_is_marked(
+    small: Made, publish_one: Callable[..., Published], tmp_path: Path
+) -> None:
+    old, new = (publish_one(tmp_path, small, number) for number in (1, 2))
+    home = old.folder.parent
+    shutil.copytree(home, home.parent / "weekly")
+    with pytest.raises(salon.SalonError, match=r"^2 publications in .* are current; choose one") as raised:
+        salon.open(tmp_path)
+    marked = [line.split() for line in str(raised.value).splitlines()[1:]]
+    assert {(name, one, *kinds) for name, _, one, *kinds in marked} == {
+        (name, one.publication_id[:12], *(["current"] if one is new else []))
+        for name in ("nightly", "weekly")
+        for one in (old, new)
+    }
+
+
 def test_a_publication_that_is_not_whole_hides_no_other(
     small: Made, publish_one: Callable[..., Published], tmp_path: Path
 ) -> None:
