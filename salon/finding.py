@@ -1,13 +1,14 @@
 """Which publications and agreements a place holds, and one of them opened. What can be asked of it: publication.py."""
 
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from salon.errors import SalonError
-from salon.places import Place
+from salon.places import LAYOUT, Place
 from salon.publication import Publication
 
 if TYPE_CHECKING:
@@ -47,6 +48,32 @@ def listed(place: Place) -> "pl.DataFrame":
 def agreements(place: Place) -> "pl.DataFrame":
     """See salon.agreements. Raises SalonError where the place cannot be read."""
     return _table(place, [f"{home}/{_AGREEMENT}" for home in _homes(place)])
+
+
+def newer(shown: Publication) -> Publication | None:
+    """See Publication.newer."""
+    import polars as pl
+
+    place, home = shown.place, shown.folder.removeprefix(shown.place.tables).rpartition("/")[0]
+    if not shown.is_current or home != shown.benchmark:  # an agreement
+        return None
+    others = [one for pair in _pairs(place, [home]) if (one := _opened(place, *pair)).run_date >= shown.run_date]
+    ended, name = {one.publication_id: list[str]() for one in others}, ""  # the runs that made or found each
+    try:
+        for name in place.names(f"{place.tables}tables/runs/benchmark_name={home}", ".parquet") if len(others) > 1 else ():
+            run = pl.read_parquet(io.BytesIO(place.read(name) or b"")).row(0, named=True)
+            ended.get(run["publication_id"], []).append(run["finished_at"].isoformat())
+        age = {one.publication_id: (one.run_date, min(ended[one.publication_id], default="")) for one in others}
+        for one in sorted(others, key=lambda one: age[one.publication_id], reverse=True):
+            if age[one.publication_id] <= age[shown.publication_id]:
+                break
+            name = f"withdrawn/{one.publication_id}.json"
+            content = place.read(name) if place.tables == f"{LAYOUT}/" else None
+            if content is None or len(ended[one.publication_id]) > int(json.loads(content)["n_runs"]):
+                return one
+    except (ValueError, KeyError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
+        raise SalonError(f"{place.root}/{name} was not written by Salon ({error!r:.80}); restore it from its source") from error
+    return None
 
 
 def _homes(place: Place) -> list[str]:

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from salon.errors import SalonError
@@ -35,6 +36,16 @@ class Publication:
     run_date: str
     is_current: bool
     files: Mapping[str, str]  # name -> sha256, as the manifest says
+
+    @cached_property
+    def newer(self) -> "Publication | None":
+        """The newest publication that did not become current, of the current one; None where there is none, or it was taken back.
+
+        A copy of `publish` alone does not know what was taken back. Raises SalonError where one cannot be read.
+        """
+        from salon.finding import newer
+
+        return newer(self)
 
     @property
     def tables(self) -> list[str]:

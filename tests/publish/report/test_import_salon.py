@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ import pytest
 import salon
 from flows.cli import run
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
-from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, RUNS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.publish.folders import PublicationName, Published
+from tasks.publish.machine_tables import record_run
 from tasks.publish.publication import Draft, publish
-from tests.flows.commands.printed.test_table_command import tables_of_pairs
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
+from tests.flows.commands.printed.test_table_command import cell, tables_of, tables_of_pairs
 from tests.publish.report.conftest import IDS, Made, digest
 from tests.support.small_lake import filled_row
 
@@ -251,6 +253,36 @@ def test_a_publication_that_is_not_whole_hides_no_other(
         salon.open(tmp_path, publication="zzzz")
     with pytest.raises(salon.SalonError, match="has no complete manifest"):
         salon.open(tmp_path, publication=broken.publication_id)
+
+
+def test_the_newer_one_that_did_not_become_current_is_found_when_asked_for(tmp_path: Path) -> None:
+    whole = tables_of([cell("north", 7.0)])
+    lacking = tables_of([cell("north", 7.0, n_failed=9, why={"server_error": 9})])
+    for id_, day, tables in (("a", 2, whole), ("b", 1, whole), ("c", 2, lacking), ("d", 2, lacking), ("e", 3, lacking)):
+        publish(tmp_path, Draft(PublicationName("nightly", id_ * 64, date(2026, 3, day)), tables, {}))
+    for hour, id_ in enumerate("cad"):
+        ended = datetime(2026, 3, 2, hour, tzinfo=UTC)
+        row = filled_row(RUNS, benchmark="nightly", publication_id=id_ * 64, started_at=ended, finished_at=ended)
+        record_run(Lake(tmp_path), row)
+
+    def found(id_: str | None = None) -> str | None:
+        newer = salon.open(tmp_path, publication=id_).newer
+        return newer and newer.publication_id[:1]
+
+    assert (found(), found("bbbb"), found("eeee")) == ("e", None, None)
+    note_withdrawn(tmp_path, Withdrawal("e" * 64, "nightly", "2026-03-03", "2026-03-04", "host", "a clock was ahead", 0))
+    assert found() == "d", "of its date, and made later"
+    home, run = tmp_path / "publish" / "v1", next((tmp_path / "publish" / "v1" / "tables" / "runs").rglob("*.parquet"))
+    of_d = home / "nightly" / ("d" * 64) / "manifest.json"
+    for path, says in (
+        (tmp_path / "withdrawn" / f"{'e' * 64}.json", "withdrawn/e"),
+        (run, "/runs/"),
+        (of_d, "no complete manifest"),
+    ):
+        path.write_text("{")
+        with pytest.raises(salon.SalonError, match=says):
+            found()
+    assert salon.open(tmp_path).table("benchmark_long").height == 1, "it is opened nevertheless"
 
 
 def test_a_run_that_publishes_nothing_gives_back_no_older_publication(
