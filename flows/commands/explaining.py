@@ -15,13 +15,14 @@ from flows.observability.terminal import Console, indented, name_of, one_line, r
 from schemas.statuses.cells import CellReason, CellStatus
 from schemas.statuses.rows import ScoreStatus
 from tasks.lake.reading import open_lake
+from tasks.publish.explain.addresses import find_cell
 from tasks.publish.explain.cells import ExplainedJudgement, ExplainedSample, Explanation, explain_sample
 from tasks.publish.explain.cells import explain as explain_cell
 from tasks.publish.explain.exam import ExplainedExam, explain_exam, find_exam
 from tasks.publish.explain.pairs import ExplainedPair, ExplainedWinRate, explain_pair, find_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.preferences import counts, verdict, win_rate
-from tasks.publish.reading import Publication, chosen, find_cell, load_cells
+from tasks.publish.reading import Publication, chosen, load_cells
 from tasks.publish.standings.exam import drop, fault_name, share
 from tasks.publish.standings.exam import verdict as exam_verdict
 from tasks.publish.standings.wording import failures_of, percent

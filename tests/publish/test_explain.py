@@ -7,8 +7,9 @@ import pytest
 
 from schemas.errors import InputError, StoreError
 from tasks.lake.reading import Lake
+from tasks.publish.explain.addresses import find_cell
 from tasks.publish.explain.cells import explain
-from tasks.publish.reading import current, find_cell
+from tasks.publish.reading import current
 
 
 @pytest.fixture

@@ -3,65 +3,39 @@
 Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
-from schemas.metrics import HEADLINE
 from schemas.statuses.cells import Total
-from schemas.statuses.nights import N_BASELINE, DriftReason
 from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.tables.agreement import AGREEMENT
-from schemas.tables.nights import DRIFT, EXAM
+from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
-from tasks.lake.reading import with_later_columns
 from tasks.lake.small_files import read_files
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
-from tasks.publish.living_tables import living_table
 from tasks.publish.newer import Newer, newer_than
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import PairBoard, pair_boards
 from tasks.publish.reading import Publication, readable
 from tasks.publish.report.boards import Board, boards, glance
-from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
-from tasks.publish.report.figures import Figure
-from tasks.publish.report.formats import words
+from tasks.publish.report.night_series import Nights, nights
 from tasks.publish.withdrawn import each_taken_back
 
 N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 
 Row = dict[str, Any]
-_SERIES = ("rubric_id", "rubric_version", "judge_model", "model", "dimension", "category")
-N_ALARMS_SHOWN = 12
 _SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
-
-
-@dataclass(frozen=True, slots=True)
-class Nights:
-    """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected.
-
-    `n_watched` series have limits; `not_watched` says so of the others.
-    """
-
-    figures: list[Figure]
-    last: list[Row]
-    alarms: list[Row]
-    n_alarms: int
-    n_false_expected: float
-    n_watched: int
-    not_watched: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,80 +161,3 @@ def _last_runs(lake_root: Path) -> list[Row]:
     paths = sorted((lake_root / RUNS.name).glob("*.parquet"), reverse=True)[:N_RUNS]
     found = read_files(paths, RUNS) if paths else None
     return [] if found is None else found.sort("started_at", "benchmark", descending=True).to_dicts()
-
-
-def nights(home: Path, n_charted: int) -> Nights | None:
-    """From the benchmark's drift table; None before there is one. At most `n_charted` drawings."""
-    path = living_table(home.parents[2], DRIFT, home.name)
-    if path is None:
-        return None
-    rows = with_later_columns(pl.scan_parquet(path), DRIFT).select(DRIFT.columns).collect().sort(*_SERIES, "run_date").to_dicts()
-    series = [list(mine) for _, mine in groupby(rows, key=lambda row: tuple(row[name] for name in _SERIES))]
-    has_headline = {row["rubric_id"] for row in rows if row["dimension"] == HEADLINE}
-    telling = [mine for mine in series if mine[0]["dimension"] == HEADLINE or mine[0]["rubric_id"] not in has_headline]
-    alarmed_first = sorted(telling, key=lambda mine: not any(row["is_alarm"] for row in mine))
-    is_telling = {id(row) for mine in telling for row in mine}
-    alarms = sorted(
-        (row for row in rows if row["is_alarm"]), key=lambda row: (row["run_date"], id(row) in is_telling), reverse=True
-    )
-    drawn = [*_drawings(alarmed_first, n_charted)]
-    spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
-    last = [mine[-1] for mine in series]
-    young = [row for row in last if row["reason"] == DriftReason.BASELINE_INCOMPLETE]
-    said = _not_watched(young, len(last)) if young else ""
-    return Nights(drawn, last, alarms[:N_ALARMS_SHOWN], len(alarms), spent, len(last) - len(young), said)
-
-
-def _not_watched(young: Sequence[Row], n_series: int) -> str:
-    """Of the last nights of series without limits."""
-    which = "Not watched yet" if len(young) == n_series else f"{len(young)} of {n_series} series not watched yet"
-    return f"{which}: {max(row['n_baseline'] or 0 for row in young)} of the {N_BASELINE} nights that limits need."
-
-
-def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
-    """Each series, and below it its anchors' where no series before has shown them; `n_most` in all."""
-    shown: set[tuple[Any, ...]] = set()
-    for mine in series:
-        anchors = (
-            *(mine[0][name] for name in ("rubric_id", "rubric_version", "judge_model", "dimension", "category")),
-            mine[-1]["anchor_set"],
-        )
-        for of, is_new in (("", True), ("anchor_", anchors not in shown)):
-            if n_most > 0 and is_new and (figure := _figure(mine, of)) is not None:
-                shown |= {anchors} if of else set()
-                n_most -= 1
-                yield figure
-
-
-def _figure(series: list[Row], of: str) -> Figure | None:
-    """The drawing of a series, or with `anchor_` of its anchors; None where there is nothing to draw."""
-    columns = {name: f"{of}{name}" for name in ("estimate", "ewma", "limit_low", "limit_high")}
-    shown = [
-        {"run_date": row["run_date"].isoformat(), "is_alarm": row["is_alarm"] and (not of or _is_out(row))}
-        | {name: row[column] for name, column in columns.items()}
-        for row in series
-    ]
-    if not any(row["estimate"] is not None for row in shown):
-        return None
-    from tasks.publish.report.charts import nights as nights_chart
-
-    first = series[0]
-    who = "the frozen anchors" if of else first["model"]
-    title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}, version {first['rubric_version']}"
-    label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
-    if any(row["measured_by"] not in (first["judge_model"], None) for row in series):
-        title += f", judged by {_judges(series)}"
-    return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
-
-
-def _is_out(row: Row) -> bool:
-    """Whether the anchors are beyond their limits this night."""
-    mean, low, high = (row[f"anchor_{name}"] for name in ("ewma", "limit_low", "limit_high"))
-    return mean is not None and low is not None and not low <= mean <= high
-
-
-def _judges(series: list[Row]) -> str:
-    """Who judged: the series' judge, and behind it any whose nights a bridge joined to it."""
-    judge = series[0]["judge_model"]
-    others = dict.fromkeys(row["measured_by"] for row in series if row["measured_by"] not in (judge, None))
-    return str(judge) + (f" (carried over by a bridge: {', '.join(others)})" if others else "")
