@@ -1,10 +1,8 @@
-"""From judgements, scores and replies to the tables a run publishes. benchmark_wide is made here.
+"""From judgements, scores and replies to the tables a run publishes.
 
 What a row of another table says is in the file named after it.
 """
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -17,10 +15,8 @@ from schemas.benchmark.file import Statistics
 from schemas.errors import RubricError
 from schemas.lineage import Lineage
 from schemas.metrics import (
-    BOARD,
     CELL,
     CELL_ORDER,
-    TOTALS,
     Metric,
     cell_id,
     is_mean_for_prompts_like_these,
@@ -30,7 +26,7 @@ from schemas.metrics import (
 from schemas.statuses.cells import Total
 from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS
 from schemas.tables.table import Table
-from tasks.aggregate.comparisons.comparisons import Lines, comparison_rows, contestants_of
+from tasks.aggregate.comparisons.comparisons import Contestant, Lines, comparison_rows
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
@@ -40,37 +36,11 @@ from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import aside_counts, failure_counts, prompt_sums
 from tasks.aggregate.standings import ranked, standing_rows
 from tasks.aggregate.tallies import Tally, known_categories, tallies
+from tasks.aggregate.wide import wide_rows
 from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
 
 Row = dict[str, object]
-_OF_STANDINGS = (
-    "rank_low", "rank_high", "n_ranked", "delta_predecessor", "p_predecessor", "delta_baseline", "p_baseline",
-    "has_unequal_failures",
-)  # fmt: skip
-
-
-def wide_rows(long: Sequence[Row], standings: Sequence[Row]) -> list[Row]:
-    """One row for each `__macro__` mean for prompts like these. Where it does not exist, so do rank and deltas not."""
-    beside: dict[tuple[object, ...], dict[str, Row]] = defaultdict(dict)
-    for row in long:
-        if is_mean_for_prompts_like_these(row):
-            beside[_contestant(row)][str(row["category"])] = row
-    standing = {_contestant(row): row for row in standings if row["category"] == Total.MACRO}
-    return [_row(cells, standing.get(key, {})) for key, cells in beside.items()]
-
-
-def _row(cells: dict[str, Row], standing: Row) -> Row:
-    macro, micro = (cells[name] for name in TOTALS)
-    by_category = {name: row["estimate"] for name, row in cells.items() if name not in TOTALS}
-    return {name: standing.get(name) for name in _OF_STANDINGS} | macro | {
-        "micro_estimate": micro["estimate"], "micro_ci_low": micro["ci_low"], "micro_ci_high": micro["ci_high"],
-        "categories_json": json.dumps(dict(sorted(by_category.items())), ensure_ascii=False, separators=(",", ":")),
-    }  # fmt: skip
-
-
-def _contestant(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in (*BOARD, "model", "checkpoint"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +107,7 @@ def aggregated(
                     judged, dimension.outcomes, rubric, dimension.key, dimension.rows, dimension.expected
                 )
             ]
-            mine, contestants, expected = run.statistics, contestants_of(dimension.tallied, dimension.rows), dimension.expected
+            mine, contestants, expected = run.statistics, _contestants_of(dimension.tallied, dimension.rows), dimension.expected
             is_main = is_primary(rubric.id, dimension.key, read, mine.primary)
             lines = Lines(before, run.baseline)
             held = comparison_rows(judged, contestants, expected, mine, lines, answered_by=answered_by, is_headline=is_main)
@@ -189,7 +159,7 @@ def headline_rows(
     found: list[Row] = []
     for dimension in _dimensions(judged, read, rubric, run, reached):
         if is_primary(rubric.id, dimension.key, read, run.statistics.primary):
-            contestants = contestants_of(dimension.tallied, dimension.rows)
+            contestants = _contestants_of(dimension.tallied, dimension.rows)
             lines = Lines(run.lineage.before((one.model, one.checkpoint) for one in contestants), run.baseline)
             rows = comparison_rows(
                 judged, contestants, dimension.expected, run.statistics, lines, answered_by={}, is_headline=True
@@ -252,3 +222,15 @@ def cells(
 ) -> pl.DataFrame:
     """The means of one run, sorted. Raises RubricError where a judgement's rubric is not given."""
     return means_for_prompts_like_these(long_table(judgements.lazy(), scores.lazy(), rubrics, run))
+
+
+def _contestants_of(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
+    """Each cell's tally with its published means, in the order of the tallies."""
+    cells: dict[tuple[object, ...], dict[str, Row]] = {}
+    for row in rows:
+        if is_mean_for_prompts_like_these(row):
+            cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
+    return [
+        Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
+        for address, tally in tallied
+    ]

@@ -6,7 +6,7 @@ from itertools import combinations, groupby
 
 from schemas.benchmark.file import Statistics
 from schemas.lineage import Checkpoint
-from schemas.metrics import CELL, MEAN, NO_TOTAL, TOTALS, is_mean_for_prompts_like_these
+from schemas.metrics import MEAN, NO_TOTAL, TOTALS
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
 from tasks.aggregate.comparisons.comparison_tests import (
     delta_bounds,
@@ -110,9 +110,7 @@ def _against_predecessors(mine: Sequence[Contestant], before: Mapping[Checkpoint
         if previous in there:
             yield from _compared(ComparisonKind.PREDECESSOR, a, there[previous], sorted(a.cells), how)
         elif previous is not None:
-            for category in sorted(a.cells):
-                row = _address(ComparisonKind.PREDECESSOR, a, category, how) | {"model_b": model, "checkpoint_b": previous[1]}
-                yield row | _null(ComparisonReason.PREDECESSOR_MISSING)
+            yield from _not_here(ComparisonKind.PREDECESSOR, a, previous, ComparisonReason.PREDECESSOR_MISSING, how)
 
 
 def ranking_categories(cells: Mapping[str, Row]) -> list[str]:
@@ -123,11 +121,7 @@ def ranking_categories(cells: Mapping[str, Row]) -> list[str]:
 
 
 def _against_baseline(
-    mine: Sequence[Contestant],
-    everyone: Sequence[Contestant],
-    judge: str,
-    baseline: str,
-    how: _How,
+    mine: Sequence[Contestant], everyone: Sequence[Contestant], judge: str, baseline: str, how: _How
 ) -> Iterator[Row]:
     """All but the baseline against it; null rows where this judge, or nobody, has judged it."""
     found = [one for one in everyone if f"{one.model}/{one.checkpoint}" == baseline]
@@ -137,11 +131,15 @@ def _against_baseline(
             yield from _compared(ComparisonKind.BASELINE, a, own[0], sorted(a.cells), how)
         elif not own:
             model, _, checkpoint = baseline.rpartition("/")
-            model, checkpoint = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
+            other = (found[0].model, found[0].checkpoint) if found else (model, checkpoint)
             reason = ComparisonReason.JUDGE_DIFFERS if found else ComparisonReason.BASELINE_MISSING
-            for category in sorted(a.cells):
-                row = _address(ComparisonKind.BASELINE, a, category, how) | {"model_b": model, "checkpoint_b": checkpoint}
-                yield row | _null(reason)
+            yield from _not_here(ComparisonKind.BASELINE, a, other, reason, how)
+
+
+def _not_here(kind: ComparisonKind, a: Contestant, other: Checkpoint, reason: ComparisonReason, how: _How) -> Iterator[Row]:
+    """A null row for each of its cells: `other` is named, and not compared."""
+    for category in sorted(a.cells):
+        yield _address(kind, a, category, how) | {"model_b": other[0], "checkpoint_b": other[1]} | _null(reason)
 
 
 def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Sequence[str], how: _How) -> Iterator[Row]:
@@ -246,15 +244,3 @@ def _address(kind: ComparisonKind, a: Contestant, category: str, how: _How) -> R
 
 def _null(reason: ComparisonReason) -> Row:
     return {"status": CellStatus.NULL.value, "reason": reason.value}
-
-
-def contestants_of(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
-    """Each cell's tally with its published means, in the order of the tallies."""
-    cells: dict[tuple[object, ...], dict[str, Row]] = {}
-    for row in rows:
-        if is_mean_for_prompts_like_these(row):
-            cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
-    return [
-        Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
-        for address, tally in tallied
-    ]
