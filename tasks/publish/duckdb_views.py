@@ -25,7 +25,7 @@ CREATE VIEW leaderboard AS
         ci_low, ci_high, delta_predecessor, delta_predecessor_low, delta_predecessor_high, p_predecessor, verdict_predecessor,
         delta_baseline, delta_baseline_low, delta_baseline_high, p_baseline, verdict_baseline, n_prompts, n_shared_prompts,
         n_images, n_judgements, n_failed, coverage, bound_low, bound_high, state, reason, cell_id,
-        'prompts_like_these' AS estimand, benchmark, run_date, publication_id
+        'prompts_like_these' AS estimand, benchmark, run_date, publication_id, rubric_version
     FROM (
         SELECT * FROM standings
         UNION ALL BY NAME  -- of a publication from before there were standings: its means, without ranks
@@ -39,7 +39,7 @@ CREATE VIEW nightly_publications AS
     FROM runs SEMI JOIN (FROM publications WHERE NOT is_withdrawn) USING (publication_id) GROUP BY run_date ORDER BY run_date;
 CREATE VIEW trend AS
     SELECT run_date, rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, coverage, status,
-        publication_id, estimand, benchmark
+        publication_id, estimand, benchmark, rubric_version
     FROM benchmark_long SEMI JOIN nightly_publications USING (publication_id)
     WHERE category = '__macro__' AND metric = 'mean' AND estimand = 'these_prompts'
         AND (estimate IS NOT NULL OR status = 'blocked')  -- no row for a total that cannot exist
@@ -50,12 +50,13 @@ CREATE VIEW win_rates AS
     SELECT rubric_id, judge_model, dimension, category, model_a, checkpoint_a, model_b, checkpoint_b, is_primary,
         is_to_predecessor, is_to_baseline, win_rate, ci_low, ci_high, ci_low_adjusted, ci_high_adjusted, p_adjusted, verdict,
         n_prompts, n_pairs, n_win, n_tie, n_loss, n_order_dependent, n_unjudged, coverage, bound_low, bound_high, status, reason,
-        pair_id, benchmark, run_date, publication_id
+        pair_id, benchmark, run_date, publication_id, rubric_version
     FROM current_preferences
     ORDER BY rubric_id, judge_model, dimension, category, model_a, checkpoint_a, model_b, checkpoint_b;
 CREATE VIEW pair_leaderboard AS
     SELECT rubric_id, judge_model, dimension, rank_low, rank_high, n_ranked, model, checkpoint, rating, ci_low, ci_high, anchor,
-        state, reason, n_prompts, n_pairs, n_opponents, n_win, n_tie, n_loss, benchmark, run_date, publication_id
+        state, reason, n_prompts, n_pairs, n_opponents, n_win, n_tie, n_loss, benchmark, run_date, publication_id,
+        rubric_version
     FROM current_preference_ratings
     ORDER BY rubric_id, judge_model, dimension, rank_low NULLS LAST, rank_high, rating DESC NULLS LAST, model, checkpoint;
 """

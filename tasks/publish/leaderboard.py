@@ -95,6 +95,7 @@ class LeaderboardRow:
     has_unequal_failures: bool | None = None  # it fails more often than another, or where the other's scores are low
     n_not_applicable: int | None = None  # in no other count
     drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
+    rubric_version: str | None = None  # rows of two versions are not compared
 
     @property
     def blind(self) -> str:

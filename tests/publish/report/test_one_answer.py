@@ -72,6 +72,7 @@ def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
     lake_root, folder = published[0].lake.root, published[1].folder
     cells = load_cells(find_publication(lake_root, folder.name))
     rows = leaderboard_rows(cells, is_headline_only=False)
+    assert {row.rubric_version for row in rows} == {row["rubric_version"] for row in standings.values()} != {None}
     out = io.StringIO()
     print_rows(Console(file=out, width=160, no_color=True), rows, answers_of(cells))
     terminal, markdown, latex = out.getvalue(), (folder / "leaderboard.md").read_text(), (folder / "leaderboard.tex").read_text()
@@ -91,7 +92,17 @@ def test_terminal_markdown_latex_and_duckdb_say_the_same(published, standings):
         assert line.split()[0] == placed
         assert text in line
         (found,) = view.filter(dimension=dimension, model=model, checkpoint=checkpoint).to_dicts()
-        named = ("rank_low", "rank_high", "n_ranked", "estimate", "p_predecessor", "verdict_predecessor", "state", "cell_id")
+        named = (
+            "rank_low",
+            "rank_high",
+            "n_ranked",
+            "estimate",
+            "p_predecessor",
+            "verdict_predecessor",
+            "state",
+            "cell_id",
+            "rubric_version",
+        )
         assert {name: found[name] for name in named} == {name: row[name] for name in named}
         if row["is_headline"]:
             assert f"| {placed} | {model} | {checkpoint} | " in markdown
