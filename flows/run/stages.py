@@ -141,8 +141,7 @@ def read(run: RunContext, planned: Plan) -> str:
         for shard, _ in zip(_indices(planned), run.executor.run(_reading(run, planned, staging)), strict=True):
             run.reporter.advance("read", len(shard))
         indices = [part.index for part in planned.parts]
-        behind = max(indices, default=-1) + 1  # not their number: a part of samples that nothing asks about leaves a gap
-        indices += write_item_scores(run.lake, planned.plan_id, staging, behind, run.rubrics)
+        indices += write_item_scores(run.lake, planned.plan_id, staging, run.rubrics)
         return staging.commit(key, indices)
     finally:
         staging.discard()

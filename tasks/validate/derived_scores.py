@@ -39,10 +39,11 @@ def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> 
 
 
 def write_item_scores(
-    lake: Lake, plan_id: str, staging: Staging, index: int, rubrics: Mapping[str, Rubric], n_at_once: int = N_LISTS_AT_ONCE
+    lake: Lake, plan_id: str, staging: Staging, rubrics: Mapping[str, Rubric], n_at_once: int = N_LISTS_AT_ONCE
 ) -> list[int]:
-    """Write what follows from the items of samples as staged parts of scores from `index` on; the indices written.
+    """Write what follows from the items of samples as staged parts of scores behind the last that stands there; the indices written.
 
+    Parts are numbered with gaps, where nothing is asked about a part of samples.
     The judgements of `n_at_once` lists are in memory at a time, and make a part.
     """
     wanted = of_items(rubrics)
@@ -51,7 +52,9 @@ def write_item_scores(
     is_mine = pl.col("rubric_id").is_in(wanted)
     judged = lake.scan(JUDGEMENTS, plan_id).filter(is_mine, pl.col("status") == JudgementStatus.PLANNED.value)
     keys = judged.select(pl.col("request_key").unique().sort()).collect(engine="streaming")["request_key"]
-    scores = pl.scan_parquet(list(staging.part_paths())).filter(is_mine)
+    paths = list(staging.part_paths())
+    scores = pl.scan_parquet(paths).filter(is_mine)
+    first = 1 + max((int(path.stem.removeprefix("part-")) for path in paths), default=-1)
     written: list[int] = []
     for start in range(0, len(keys), n_at_once):
         some = keys.slice(start, n_at_once)
@@ -63,7 +66,7 @@ def write_item_scores(
         for row in found.iter_rows(named=True):
             said.setdefault((row["request_key"], row["item"]), []).append(row)
         rows = [row for key, items in read for row in _of_list(key, items, said, rubrics)]
-        written.append(index + len(written))
+        written.append(first + len(written))
         staging.write_part(written[-1], pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key))
     return written
 

@@ -160,7 +160,7 @@ def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[
         replies = lake.read_part(REPLIES, ids.snapshot_id, index)
         n_rows += staging.write_part(index, parse_part(pl.read_parquet(path), replies, rubrics))
         read.append(index)
-    read += write_item_scores(lake, ids.plan_id, staging, len(read), rubrics)
+    read += write_item_scores(lake, ids.plan_id, staging, rubrics)
     staging.commit(ids.reading_id, read)
     n_scores = lake.n_rows(SCORES, ids.reading_id)
     return found, f"{n_rows:,} read again from the replies", Tally(Layer.READING, n_scores, "scores")

@@ -130,7 +130,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     staging = stage(lake, SCORES)
     for index, path in enumerate(read):
         staging.write_part(index, pl.read_parquet(path))
-    made = write_item_scores(lake, plan, staging, len(read), {asked: load_rubric(folder)}, n_at_once=1)
+    made = write_item_scores(lake, plan, staging, {asked: load_rubric(folder)}, n_at_once=1)
     again = pl.concat([pl.read_parquet(staging.part_path(index)) for index in made])
     assert len(made) == 3, "a list at a time, however many there are"
     assert again.sort(SCORES.key).equals(pl.read_parquet(of_items))
@@ -196,6 +196,9 @@ def test_scores_of_items_take_no_part_of_other_scores(
     provider.answers = lambda _: "yes"
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "two").iterdir() if path.is_dir())
+    verified = salon("verify", publication, "--file", "b.toml")
+    assert verified.code == 0, verified.out
     scores = rows_of(Lake(tmp_path / "lake"), SCORES)
     assert scores.filter(pl.col("dimension").is_in(["answer", "good"]))["score"].to_list() == [1.0] * 7
     assert scores.filter(dimension="score")["score"].to_list() == [1.0] * 2
