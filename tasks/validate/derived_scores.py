@@ -41,7 +41,7 @@ def figures_of_requests(scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> 
 def write_item_scores(
     lake: Lake, plan_id: str, staging: Staging, rubrics: Mapping[str, Rubric], n_at_once: int = N_LISTS_AT_ONCE
 ) -> list[int]:
-    """Write what follows from the items of samples as staged parts of scores behind the last that stands there; the indices written.
+    """Write what follows from the items of samples as staged parts of scores, behind the last that is there; the indices written.
 
     Parts are numbered with gaps, where nothing is asked about a part of samples.
     The judgements of `n_at_once` lists are in memory at a time, and make a part.
