@@ -27,6 +27,7 @@ from tasks.ingest.identity import dataset_id as digest_of_samples
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.pictures import StoredDataset
+from tasks.lake.request_rows import each_request
 from tasks.lake.small_files import read_files
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
@@ -66,7 +67,7 @@ def find_partitions(
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
         pl.col("occasion") == "", pl.col("judge_model").is_in(asked), is_of_one
     )  # fmt: skip
-    keyed = _packed_ids([judgements], of_series, "request_key")
+    keyed = _packed_ids([each_request(judgements, run.rubrics)], of_series, "request_key")
     with opened(run.ledger_url) as ledger:
         taken = still_holds(run, ledger.state())
         asked_of = ledger if taken is None or not taken.is_answered else None  # of all: no key is looked up

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import orjson
 import polars as pl
 
 from flows.run.context import RunContext
@@ -13,8 +14,10 @@ from tasks.aggregate.comparisons.families import need_no_more
 from tasks.aggregate.looks import planned_prompts
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.tables import Settings, headline_rows
+from tasks.lake.request_rows import each_request
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import replies_to
+from tasks.validate.derived_scores import scores_of_lists
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
 _READ = ["request_key", "rubric_id", "dimension", "score", "status", "reason", "bound_low", "bound_high"]
@@ -56,7 +59,7 @@ class WatchedScores:
         if not mine or not rest:
             return mine
         asked = self._planned.filter(pl.col("first_look") == _look(of_round), ~_CHECKPOINT.is_in(list(self.closed)))
-        keys = asked.select("request_key").drop_nulls().unique().collect(engine="streaming")
+        keys = each_request(asked, self._run.rubrics).select("request_key").drop_nulls().unique().collect(engine="streaming")
         if keys.height > sum(part.n_requests for part in mine):  # some stand in a part that comes first, of another checkpoint
             mine += [
                 part
@@ -71,6 +74,8 @@ class WatchedScores:
         scores = pl.concat(self._scores)
         last = _CHECKPOINT.replace_strict(self._ended, default=_look(asked), return_dtype=pl.Int64)
         mine = self._planned.filter(pl.col("first_look") <= last)  # a closed one may have replies that others asked for
+        if self._rubric.is_of_lists:
+            scores = self._of_lists(mine, scores)
         mine = mine.join(scores.lazy().select("request_key").unique(), on="request_key", how="semi")
         rows = headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._prompts)
         closed = need_no_more(rows, self._run.benchmark.name, self._run.benchmark.statistics, self._n_family)
@@ -86,7 +91,15 @@ class WatchedScores:
         requests = self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, REQUEST_COLUMNS)
         with opened(self._run.ledger_url) as ledger:
             replies = replies_to(ledger, requests.select("request_key", "judge_model"))
-        return parse_part(requests, replies, self._run.rubrics).select(_READ)
+        read = parse_part(requests, replies, self._run.rubrics)
+        return read if self._rubric.is_of_lists else read.select(_READ)
+
+    def _of_lists(self, mine: pl.LazyFrame, scores: pl.DataFrame) -> pl.DataFrame:
+        """What follows from the lists all of whose requests were asked."""
+        lists = mine.select("request_key", "items_json").drop_nulls().unique("request_key").collect()
+        asked = set(scores["request_key"])
+        is_whole = [all(item["request_key"] in asked for item in orjson.loads(text)) for text in lists["items_json"]]
+        return scores_of_lists(lists.filter(pl.Series(is_whole, dtype=pl.Boolean)), scores, self._run.rubrics).select(_READ)
 
 
 def _look(parts: Sequence[PlannedPart]) -> int:

@@ -16,6 +16,7 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
+from tasks.lake.request_rows import each_request
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.queries import answered_by, names_answering
 from tasks.ledger.snapshot import still_holds
@@ -70,7 +71,7 @@ def _others(run: RunContext, judge: Judge, told: dict[str, str]) -> Iterator[str
     """The sentence, where a cell has replies of two models. Which of them is the cell's own, the most say."""
     names = pl.DataFrame({"request_key": list(told), "name": list(told.values())})
     wanted = [
-        rows.filter(judge_model=judge.id)
+        each_request(rows.filter(judge_model=judge.id), run.rubrics)
         .select(*_CELL, "request_key", "sample_id")
         .join(names.lazy(), on="request_key")
         .collect()

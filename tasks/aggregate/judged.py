@@ -122,7 +122,7 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
 
 def known_prompts(judged: Judged, rubric: Rubric) -> Array:
     """Whether each prompt has a judgement in a category the rubric has a prompt for: else it is no part of a macro mean."""
-    in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]])[judged.stratum]
+    in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]], bool)[judged.stratum]
     status = judged.frame["status"]
     is_planned = (status == JudgementStatus.PLANNED.value).to_numpy()
     is_known = is_planned | (in_known[judged.prompt] & ~status.is_in(NOT_KNOWN).to_numpy())

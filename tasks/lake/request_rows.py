@@ -4,13 +4,15 @@ Keys are texts of 64 characters: two 64-bit hashes stand in for them here. Rows 
 bytes a judgement, and kept where the second agrees too; of the table that is streamed only a batch is in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from rubrics.model import Rubric
 
 _BATCH_ROWS = 500_000
 HASHES = {"key": pl.col("request_key").hash(1), "check": pl.col("request_key").hash(2)}
@@ -77,6 +79,21 @@ def _beside(batch: pl.DataFrame, rows: Array, first: Array, n_rows: Array) -> pl
     place = np.repeat(np.arange(batch.height), n_rows)
     within = np.arange(len(place)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
     return batch[place].with_columns(row=pl.Series(rows[first[place] + within]))
+
+
+def each_request(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.LazyFrame:
+    """A row for each request of a judgement: of one about items, or made of several requests, theirs in place of the list's key.
+
+    A judgement's `request_key` is then that of no request and in no ledger: what is asked and answered is counted by these.
+    """
+    of_lists = [name for name, rubric in rubrics.items() if rubric.is_of_lists]
+    if not of_lists:
+        return judgements
+    is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null()
+    listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"request_key": pl.String})))
+    keys = listed.list.eval(pl.element().struct.field("request_key"))
+    each = judgements.filter(is_list).with_columns(request_key=keys).explode("request_key")
+    return pl.concat([judgements.filter(~is_list), each])
 
 
 def number_of(digest: str) -> pl.Expr:

@@ -1,0 +1,107 @@
+"""Rubrics whose scores are made of several requests (of items, or fixed ones) beside backfills, nights and looks."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.flows.flow_support import Said, cells_of
+from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.test_items import RUBRIC
+from tests.support.painting import paint
+
+THINGS = ("cup", "dog", "sky")
+WHOLE = """\
+id = "both"
+version = "1"
+title = "Two requests"
+source = "written for the tests"
+requests = ["first", "second"]
+unit = ["image"]
+[[figures]]
+key = "overall"
+form = "minimum"
+of = ["first", "second"]
+"""
+ONE = """\
+id = "{name}"
+version = "1"
+title = "One of two requests"
+source = "written for the tests"
+prompt = "prompt.txt"
+reply = "answer"
+needs = ["image"]
+unit = ["image"]
+answers = {{ yes = 1, no = 0 }}
+[[dimensions]]
+key = "{name}"
+[[messages]]
+role = "user"
+parts = [{{ kind = "template" }}, {{ kind = "image" }}]
+"""
+N_PICTURES = 6
+N_ASKED = {"each": 3 * N_PICTURES, "together": N_PICTURES, "both": 2 * N_PICTURES}
+"""Requests of a checkpoint: three items a picture asked one by one or in one, and two requests a picture."""
+
+
+def write_world(home: Path, kind: str, url: str, more: str, n_checkpoints: int = 2) -> Path:
+    """A rubric of that kind, and a benchmark of checkpoints "1", "2", …: each picture is its own prompt."""
+    home.joinpath("mine", kind).mkdir(parents=True)
+    if kind == "both":
+        (home / "mine" / kind / "rubric.toml").write_text(WHOLE)
+        for name in ("first", "second"):
+            (home / "mine" / kind / name).mkdir()
+            (home / "mine" / kind / name / "rubric.toml").write_text(ONE.format(name=name))
+            (home / "mine" / kind / name / "prompt.txt").write_text(f"Good, {name}?")
+    else:
+        text = RUBRIC.format(asked=kind, reply={"each": "answer", "together": "lines"}[kind])
+        (home / "mine" / kind / "rubric.toml").write_text(text)
+        (home / "mine" / kind / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    paint(home)
+    pictures = [str(one.relative_to(home)) for one in sorted((home / "scenes").rglob("*.png"))]
+    rows = [
+        {
+            "image": pictures[number * N_PICTURES + place], "checkpoint": str(number + 1), "prompt": f"p{place}",
+            "items": [{"id": name, "question": f"Is there {name} {place}?", "kind": "thing"} for name in THINGS],
+        }
+        for number in range(n_checkpoints)
+        for place in range(N_PICTURES)
+    ]  # fmt: skip
+    (home / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (home / "b.toml").write_text(own_rubric("lists", kind, 'model = "painter"', more).format(url=url))
+    return home / "b.toml"
+
+
+def answer(texts: str) -> str:
+    return "\n".join("yes" for line in texts.splitlines() if line.endswith("?"))
+
+
+@pytest.mark.parametrize("kind", N_ASKED)
+def test_a_backfill_is_done_when_every_request_of_its_lists_is_answered(
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    file = write_world(tmp_path, kind, provider.url, "")
+    provider.answers = answer
+    preview = salon("backfill", file, "--all", "--dry-run")
+    assert f"to ask      {2 * N_ASKED[kind]} requests" in preview.out
+    said = salon("backfill", file, "--all")
+    assert (said.code, len(provider.seen)) == (0, 2 * N_ASKED[kind]), said.err
+    assert "backfill: 2 done" in said.err.splitlines()
+    assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"1", "2"}
+    again = salon("backfill", file, "--all")
+    assert (again.code, len(provider.seen)) == (0, 2 * N_ASKED[kind]), "nothing is asked again"
+
+
+@pytest.mark.parametrize("kind", N_ASKED)
+def test_checkpoints_are_asked_look_by_look(kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]) -> None:
+    more = '[nightly]\nbaseline = "painter/1"\n[statistics.stopping]\nlooks = [0.5, 1.0]'
+    file = write_world(tmp_path, kind, provider.url, more)
+    provider.answers = answer
+    said = salon("run", file, "--run-date", "2026-01-02")
+    assert (said.code, len(provider.seen)) == (0, 2 * N_ASKED[kind]), said.err
+    long = cells_of(tmp_path / "lake").filter(pl.col("estimate").is_not_null())
+    assert set(long["estimate"]) == {1.0}
+    assert set(long["look"]) == {2}, "equal checkpoints are asked to the end"
