@@ -105,3 +105,24 @@ def test_checkpoints_are_asked_look_by_look(kind: str, tmp_path: Path, provider:
     long = cells_of(tmp_path / "lake").filter(pl.col("estimate").is_not_null())
     assert set(long["estimate"]) == {1.0}
     assert set(long["look"]) == {2}, "equal checkpoints are asked to the end"
+
+
+@pytest.mark.parametrize("kind", N_ASKED)
+def test_a_night_holds_its_checkpoint_against_the_one_before(
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    file = write_world(tmp_path, kind, provider.url, '[nightly]\ncheckpoints = "ready.csv"')
+    provider.answers = answer
+    for number in (1, 2):
+        ready = [f"painter,{one},2026-01-0{one}" for one in range(1, number + 1)]
+        (tmp_path / "ready.csv").write_text("\n".join(["model,checkpoint,date", *ready]))
+        said = salon("nightly", file, "--run-date", f"2026-01-0{number}")
+        assert (said.code, len(provider.seen)) == (0, number * N_ASKED[kind]), said.err
+    compared = pl.concat(
+        pl.read_parquet(path).filter(comparison="predecessor")
+        for path in tmp_path.glob("lake/publish/v1/lists/*/comparisons.parquet")
+    )
+    assert compared.select("checkpoint_a", "checkpoint_b").unique().rows() == [("2", "1")]
+    assert "predecessor_missing" not in set(compared["reason"])
+    done = json.loads(salon("backfill", file, "--list", "--json").out)
+    assert str(done).count("'done'") >= 2
