@@ -110,7 +110,7 @@ def _manifest_of(source: ResolvedSource) -> Path:
         there = [name for name in names if (path / name).exists() and not (path / name).is_dir()]
         if len(there) != 1:
             found = ", ".join(there) or "none"
-            raise SourceError(f"source {source.name!r}: {path} should hold one manifest ({', '.join(SUFFIXES)}); found {found}")
+            raise SourceError(f"source {source.name!r}: {path} should hold one manifest ({', '.join(names)}); found {found}")
         found_at = locate(path, there[0])
         if isinstance(found_at, RefusedPath):
             raise SourceError(f"source {source.name!r}: {found_at.detail}; name the manifest itself in path, or put it there")

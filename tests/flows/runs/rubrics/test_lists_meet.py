@@ -1,6 +1,7 @@
 """Rubrics whose scores are made of several requests (of items, or fixed ones) beside backfills, nights and looks."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,14 @@ def test_a_night_holds_its_checkpoint_against_the_one_before(
     kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
     file = write_world(tmp_path, kind, provider.url, '[nightly]\ncheckpoints = "ready.csv"')
+    file.write_text(file.read_text().replace('path = "m.jsonl"', 'path = "data/{checkpoint}"'))
+    for line in (tmp_path / "m.jsonl").read_text().splitlines():  # a folder for each
+        row = json.loads(line)
+        folder = tmp_path / "data" / row.pop("checkpoint")
+        folder.mkdir(parents=True, exist_ok=True)
+        copied = shutil.copy(tmp_path / row["image"], folder / f"{row['prompt']}.png")
+        with (folder / "manifest.jsonl").open("a") as listed:
+            listed.write(json.dumps(row | {"image": Path(copied).name}) + "\n")
     provider.answers = answer
     for number in (1, 2):
         ready = [f"painter,{one},2026-01-0{one}" for one in range(1, number + 1)]
