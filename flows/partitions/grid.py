@@ -9,10 +9,12 @@ from shlex import quote
 from flows.nights.checkpoints import find_checkpoints
 from flows.partitions.table import asked_alone, find_partitions, read_partitions, write_partitions
 from flows.run.context import RunContext
+from flows.run.rounds import decided
 from schemas.errors import InputError, SalonError
 from tasks.context import StageContext
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import push
+from tasks.plan.dataset import known_plan
 from tasks.publish.folders import LAYOUT, PARTITIONS_PAGE
 from tasks.publish.reading import find_publication
 from tasks.publish.report.index import write_index
@@ -25,7 +27,9 @@ def note_run(run: StageContext, publication_id: str, asked_by: str) -> StageCont
     """Write down where the partitions of a publication's plan stand; the run with its dataset and plan."""
     ids = find_publication(run.lake.root, publication_id).provenance()["identities"]
     planned = run.having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"])
-    write_partitions(run, find_partitions(planned), asked_by)
+    plan = known_plan(planned)
+    ended = decided(RunContext.of(planned), plan.parts) if plan is not None else {}
+    write_partitions(run, find_partitions(planned, ended=ended), asked_by)
     return planned
 
 

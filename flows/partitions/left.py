@@ -1,8 +1,8 @@
-"""What is left to ask of partitions that were begun, as the ledger has it now: their rows say it as of their start."""
+"""What is left to ask of partitions: of those begun, as the ledger has it now, and of those that looks ended, nothing."""
 
 import polars as pl
 
-from flows.partitions.table import PartitionState, find_partitions
+from flows.partitions.table import PartitionState, find_partitions, read_partitions
 from schemas.errors import StoreError
 from tasks.context import StageContext
 from tasks.plan.dataset import known_plan
@@ -29,3 +29,20 @@ def left_now(run: StageContext, rows: pl.DataFrame) -> pl.DataFrame:
     share = pl.col("n_now") / pl.col("n_left")
     usd = [pl.when(is_counted).then(pl.col(name) * share).otherwise(name).alias(name) for name in ("online_usd", "batch_usd")]
     return now.with_columns(*usd, n_left=pl.when(is_counted).then("n_now").otherwise("n_left")).select(rows.columns)
+
+
+def spared_by_looks(run: StageContext, found: pl.DataFrame) -> pl.DataFrame:
+    """Partitions of one checkpoint, as found: those that a run noted as done with fewer requests are done with these.
+
+    It looked on the way, and the others need no answer; alone, the checkpoint is compared with none and would be asked in full.
+    """
+    if not run.benchmark.statistics.stopping.looks:
+        return found
+    done = read_partitions(run).filter(state=PartitionState.DONE.value).select("partition_id", n_done="n_requests")
+    noted = found.join(done, on="partition_id", how="left", maintain_order="left")
+    is_done = pl.col("n_requests") - pl.col("n_left") >= pl.col("n_done")  # no, where the ledger has less than it had
+    nothing = {"n_left": 0, "online_usd": 0.0, "batch_usd": 0.0, "state": PartitionState.DONE.value}
+    return noted.with_columns(
+        pl.when(is_done).then("n_done").otherwise("n_requests").alias("n_requests"),
+        *(pl.when(is_done).then(pl.lit(value)).otherwise(name).alias(name) for name, value in nothing.items()),
+    ).select(found.columns)

@@ -15,6 +15,7 @@ from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.observability.terminal import Console as OwnConsole
 from flows.observability.terminal import format_usd, name_of, one_line
+from flows.partitions.left import spared_by_looks
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
 from flows.run.bought import RequestsMet
@@ -223,7 +224,7 @@ def partitions_now(run: RunContext, plan: Plan, rubrics: Sequence[PlannedRubric]
     """find_partitions() of one checkpoint as the ledger has it now, with those that are of two models."""
     with opened(run.ledger_url) as ledger:
         mixed = mixed_cells(run, ledger, plan.parts)
-    return find_partitions(run, prices_of(rubrics), mixed)
+    return spared_by_looks(run.stage, find_partitions(run, prices_of(rubrics), mixed))
 
 
 def prices_of(rows: Sequence[PlannedRubric]) -> Prices:

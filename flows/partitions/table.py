@@ -54,12 +54,17 @@ class PartitionState(StrEnum):
 
 
 def find_partitions(
-    run: StageContext, prices: Prices = MappingProxyType({}), mixed: Mapping[tuple[str, str], str] = MappingProxyType({})
+    run: StageContext,
+    prices: Prices = MappingProxyType({}),
+    mixed: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    ended: Mapping[tuple[str, str], Mapping[str, int]] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """The partitions of the run's plan as rows of PARTITIONS less who and when, `state` done or planned as the ledger has it.
 
     `prices`: what a request of a (rubric, judge) costs, online and by batch. `mixed`, of the run's one checkpoint: why a
-    (rubric, judge) cannot be published though all of it were asked. Anchors and judges that are only recorded have none.
+    (rubric, judge) cannot be published though all of it were asked. `ended`: by (rubric, judge) the checkpoints that need no
+    more prompts, each with its last look: what later ones would have asked is none of theirs. Anchors and judges that are only
+    recorded have none.
     """
     asked = [judge.id for judge in run.benchmark.asked_judges]
     of_series = [*SERIES, "rubric_version"]
@@ -67,7 +72,7 @@ def find_partitions(
     judgements = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
         pl.col("occasion") == "", pl.col("judge_model").is_in(asked), is_of_one
     )  # fmt: skip
-    keyed = _packed_ids([each_request(judgements, run.rubrics)], of_series, "request_key")
+    keyed = _packed_ids([each_request(_up_to_last_look(judgements, ended), run.rubrics)], of_series, "request_key")
     with opened(run.ledger_url) as ledger:
         taken = still_holds(run, ledger.state())
         asked_of = ledger if taken is None or not taken.is_answered else None  # of all: no key is looked up
@@ -88,6 +93,17 @@ def find_partitions(
     named = ["benchmark", *OF_CHECKPOINT, "dataset_id", "rubric_id", "rubric_digest", "judge_digest"]
     ids = [sha256("\n".join(row).encode()).hexdigest() for row in rows.select(named).iter_rows()]
     return rows.with_columns(partition_id=pl.Series(ids, dtype=pl.String)).sort(SERIES)
+
+
+def _up_to_last_look(judgements: pl.LazyFrame, ended: Mapping[tuple[str, str], Mapping[str, int]]) -> pl.LazyFrame:
+    last = [(*series, name, look) for series, looks in ended.items() for name, look in looks.items()]
+    if not last:
+        return judgements
+    schema = {"rubric_id": pl.String, "judge_model": pl.String, "about": pl.String, "last_look": pl.Int64}
+    of_each = judgements.with_columns(about=pl.concat_str(OF_CHECKPOINT, separator="/")).join(
+        pl.LazyFrame(last, schema=schema, orient="row"), on=["rubric_id", "judge_model", "about"], how="left"
+    )
+    return of_each.filter(pl.col("last_look").is_null() | (pl.col("first_look") <= pl.col("last_look")))
 
 
 def _priced(rows: pl.DataFrame, prices: Prices) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Checkpoints that are asked look by look: who is asked on. Rounds are rounds.py's, what looks are worth tasks/aggregate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 import polars as pl
@@ -46,6 +46,11 @@ class WatchedScores:
     def closed(self) -> frozenset[str]:
         """Who is asked no more."""
         return frozenset(self._ended)
+
+    @property
+    def ended(self) -> Mapping[str, int]:
+        """Who is asked no more, each with the look after which."""
+        return self._ended
 
     @property
     def n_watched(self) -> int:

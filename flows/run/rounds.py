@@ -1,5 +1,6 @@
 """What is asked in rounds, pairs or looks: after each it is seen what is decided, and that is left. Asking is judging.py's."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -88,19 +89,39 @@ def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
         if run.judge(judge_model).recorded:
             continue
         watched, rounds = watching(rubric_id, judge_model), _rounds(mine)
-        for number, of_round in enumerate(rounds, 1):
-            asked = watched.wanted(of_round)
-            if not asked:
-                break
-            with opened(run.ledger_url) as ledger:
-                lacking = parts_to_ask(run, asked, ledger)
-                is_waited_for = any(_is_never_asked(run, part, ledger) for part in lacking)
+        for number, lacking, is_waited_for in _replayed(run, watched, rounds):
             due += lacking
             if is_waited_for:
                 run.reporter.say(f"{rubric_id}, {judge_model}: round {number} of {len(rounds)}, until everything was asked")
-                break
-            watched.look(asked)
     return asked_parts(run, due)
+
+
+def decided(run: RunContext, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], Mapping[str, int]]:
+    """By rubric and judge, the checkpoints that need no more prompts, each with its last look: as judge_all() left them."""
+    found: dict[tuple[str, str], Mapping[str, int]] = {}
+    for (rubric_id, judge_model), mine in dict(_by_judge(parts)).items():
+        if not (run.rubrics[rubric_id].is_of_pairs or run.judge(judge_model).recorded):
+            watched = WatchedScores(run, rubric_id, mine)
+            deque(_replayed(run, watched, _rounds(mine)), maxlen=0)
+            found[rubric_id, judge_model] = watched.ended
+    return found
+
+
+def _replayed(
+    run: RunContext, watched: _Watched, rounds: Sequence[Sequence[PlannedPart]]
+) -> Iterator[tuple[int, list[PlannedPart], bool]]:
+    """Each round with what it lacks, and whether some of that was never asked, up to the first of these; each is looked at."""
+    for number, of_round in enumerate(rounds, 1):
+        asked = watched.wanted(of_round)
+        if not asked:
+            return
+        with opened(run.ledger_url) as ledger:
+            lacking = parts_to_ask(run, asked, ledger)
+            is_waited_for = any(_is_never_asked(run, part, ledger) for part in lacking)
+        yield number, lacking, is_waited_for
+        if is_waited_for:
+            return
+        watched.look(asked)
 
 
 def _is_never_asked(run: RunContext, part: PlannedPart, ledger: Ledger) -> bool:

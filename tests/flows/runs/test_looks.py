@@ -1,5 +1,6 @@
 """Scores asked look by look: a checkpoint is left once its comparisons are decided, and what is left is not missing."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -157,3 +158,23 @@ def test_looks_that_make_no_sense_are_refused_with_their_line(
     assert said.code == 2
     assert told in said.err
     assert "b.toml, line" in said.err
+
+
+def test_what_looks_spared_is_missing_in_no_later_night_and_bought_by_no_backfill(
+    world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    """The third checkpoint, which looks left early, is done: the fourth is held against it, and a backfill asks nothing."""
+    folder = world()
+    assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
+    n_asked = runs_of(folder / "lake")["n_asked"].sum()
+    assert n_asked < 360
+    listed = json.loads(salon("backfill", "b.toml", "--list", "--json").out)["partitions"]
+    assert {(one["state"], one["n_left"]) for one in listed} == {("done", 0)}
+    assert sum(one["n_requests"] for one in listed) == n_asked
+    backfill = salon("backfill", "b.toml", "--all")
+    assert (backfill.code, runs_of(folder / "lake")["n_asked"].sum()) == (0, n_asked), backfill.err
+    shutil.copytree(folder / "scenes/demo-painter/step-2000", folder / "scenes/demo-painter/step-4000")
+    night = salon("nightly", "b.toml")
+    assert night.code == 0, night.err
+    held = table(folder, COMPARISONS.name).filter(comparison="predecessor", checkpoint_a="step-4000")
+    assert held.select("checkpoint_b", "verdict").rows() == [("step-3000", "open")]
