@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from schemas.errors import CorruptLakeError, InputError
-from schemas.statuses.rows import SampleStatus, ScoreStatus
+from schemas.statuses.rows import NO_FAILURES, SampleStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, id_of_row
@@ -41,7 +41,7 @@ class AnchorSet:
 def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     """Choose `n` anchors for each set of sources that rubrics share, from the current publication, and keep them for good.
 
-    Candidates are samples that every judge scored under every rubric for them. Categories are drawn on alike, in each the levels
+    Candidates are samples that every judge scored under every rubric for them, but those of pairs. Categories are drawn on alike, in each the levels
     of score in turn, another prompt each time as long as there is one. The same publication and `n` give the same set.
     Raises InputError where there is a set already (unless `is_anew`), or nothing to choose from.
     """
@@ -54,7 +54,8 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     publication = current(run.lake.root, run.benchmark.name)
     ids = publication.provenance()["identities"]
     by_sources: dict[tuple[str, ...], list[str]] = {}
-    for rubric_id in sorted(run.rubrics):
+    alone = [rubric_id for rubric_id, rubric in run.rubrics.items() if not rubric.is_of_pairs]  # nobody compares anchors
+    for rubric_id in sorted(alone):
         by_sources.setdefault(tuple(run.sources_for(rubric_id)), []).append(rubric_id)
     chosen: list[str] = []
     for rubric_ids in by_sources.values():
@@ -101,18 +102,21 @@ def newest_anchor_set(lake_root: Path, benchmark: str) -> str | None:
 
 
 def _candidates(run: StageContext, ids: dict[str, str], rubric_ids: Sequence[str]) -> pl.DataFrame:
-    """(sample_id, category, prompt_id, score) of samples wholly scored under these rubrics; score is a mean over all there is."""
+    """(sample_id, category, prompt_id, score) of samples wholly answered under these rubrics; score is a mean of what there is.
+
+    What does not apply is an answer too.
+    """
     judgements = run.lake.scan(JUDGEMENTS, ids["plan_id"]).filter(pl.col("occasion") == "", pl.col("rubric_id").is_in(rubric_ids))
-    is_scored = pl.col("status") == ScoreStatus.SCORED.value
+    is_answer = pl.col("status").is_in([ScoreStatus.SCORED.value, *(word.value for word in NO_FAILURES)])
     scores = run.lake.scan(SCORES, ids["reading_id"]).group_by("request_key").agg(
-        mean=pl.col("score").mean(), is_whole=is_scored.all()
+        mean=pl.col("score").mean(), is_whole=is_answer.all()
     )  # fmt: skip
     asked = judgements.join(scores, on="request_key", how="left").with_columns(pl.col("is_whole").fill_null(value=False))
     each = asked.sort("rubric_id").group_by("sample_id").agg(
         pl.col("category").drop_nulls().first(), pl.col("prompt_id").first(), pl.col("is_whole").all(),
         score=pl.col("mean").mean(),
     )  # fmt: skip
-    return each.filter("is_whole").sort("sample_id").collect()
+    return each.filter("is_whole", pl.col("score").is_not_null()).sort("sample_id").collect()
 
 
 def choose(candidates: pl.DataFrame, n: int) -> list[str]:

@@ -135,3 +135,13 @@ def test_a_night_holds_its_checkpoint_against_the_one_before(
     assert "predecessor_missing" not in set(compared["reason"])
     done = json.loads(salon("backfill", file, "--list", "--json").out)
     assert str(done).count("'done'") >= 2
+
+
+def test_anchors_may_have_items_that_do_not_apply_and_no_pairs(tmp_path: Path, provider: Any, salon: Callable[..., Said]) -> None:
+    """Each picture has an item that the judge finds not to apply; nobody is asked the pairs of a single checkpoint."""
+    file = write_world(tmp_path, "each", provider.url, "", n_checkpoints=1)
+    file.write_text(file.read_text().replace("[[judges]]", '[[rubrics]]\nid = "preference"\n[[judges]]'))
+    provider.answers = lambda texts: "N/A" if "sky" in texts else "yes"
+    assert salon("run", file, "--run-date", "2026-01-02").code == 0
+    frozen = salon("anchors", "freeze", file, "--n", "4")
+    assert (frozen.code, "4 samples" in frozen.out) == (0, True), frozen.err
