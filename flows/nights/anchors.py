@@ -41,8 +41,9 @@ class AnchorSet:
 def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     """Choose `n` anchors for each set of sources that rubrics share, from the current publication, and keep them for good.
 
-    Candidates are samples that every judge scored under every rubric for them, but those of pairs. Categories are drawn on alike, in each the levels
-    of score in turn, another prompt each time as long as there is one. The same publication and `n` give the same set.
+    Candidates are samples that every judge scored under every rubric for them, but those of pairs. Categories are drawn on
+    alike, in each the levels of score in turn, another prompt each time as long as there is one. The same publication and `n`
+    give the same set.
     Raises InputError where there is a set already (unless `is_anew`), or nothing to choose from.
     """
     frozen = anchor_sets(run.lake.root, run.benchmark.name)
