@@ -151,10 +151,15 @@ def _sample(rubric: Rubric, path: Path) -> tuple[dict[str, str | None], Mapping[
             found[role] += 1
     if isinstance(content, dict) and rubric.items and isinstance(content.get(rubric.items.column), list):
         content[rubric.items.column] = json.dumps(content[rubric.items.column])
-    if not isinstance(content, dict) or not all(isinstance(value, str | None) for value in content.values()):
+    if not isinstance(content, dict):
         columns = ", ".join(dict.fromkeys((*rubric.needs, *rubric.roles)))
         raise InputError(f"{path}: expected one JSON object with these columns as texts: {columns}")
-    return content, found
+    texts = {name: value for name, value in content.items() if isinstance(value, str | None)}  # others may be a manifest's own
+    if wrong := [name for name in rubric.columns if name in content.keys() - texts.keys()]:
+        raise InputError(
+            f"{path}: {wrong[0]} is {json.dumps(content[wrong[0]])[:80]}; rubric {rubric.id} reads it as a text: quote it"
+        )
+    return texts, found
 
 
 def _read(path: Path, n_bytes_most: int) -> bytes:

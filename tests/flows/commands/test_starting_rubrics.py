@@ -105,7 +105,7 @@ def test_a_reply_is_tried_with_its_log_probabilities(salon: Callable[..., Said],
 def test_rules_look_at_the_sample(salon: Callable[..., Said], tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"a picture")
     texts = {"caption_type": "brief", "reference": "one two three", "output": "one two three four five six", "image": "a.png"}
-    (tmp_path / "sample.json").write_text(json.dumps(texts))
+    (tmp_path / "sample.json").write_text(json.dumps(texts | {"seed": 7, "tags": ["of no rubric"]}))
     (tmp_path / "reply.txt").write_text('{"score": 3, "reason": "long"}')
     read = salon("rubrics", "try", "caption", "--sample", "sample.json", "--reply", "reply.txt")
     assert json.loads(read.out.splitlines()[-1]) == {"error": "rule_violation", "scores": {"score": 3}}
@@ -115,7 +115,7 @@ def test_rules_look_at_the_sample(salon: Callable[..., Said], tmp_path: Path) ->
     ("content", "why"),
     [
         ("[1]", "expected one JSON object with these columns as texts: prompt, image"),
-        ('{"prompt": 3}', "expected one JSON object with these columns as texts"),
+        ('{"prompt": 3, "seed": 7}', "sample.json: prompt is 3; rubric "),
         ('{"prompt": ', "not JSON"),
         ('{"prompt": "a", "image": "none.png"}', "picture 'none.png' does not exist"),
         ('{"image": null, "prompt": "a"}', "rubric alignment needs image"),
