@@ -91,7 +91,7 @@ def each_request(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.
         return judgements
     is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null()
     listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"request_key": pl.String})))
-    keys = listed.list.eval(pl.element().struct.field("request_key"))
+    keys = listed.list.eval(pl.element().struct.field("request_key")).list.unique()  # items asked together have one
     each = judgements.filter(is_list).with_columns(request_key=keys).explode("request_key")
     return pl.concat([judgements.filter(~is_list), each])
 

@@ -13,6 +13,7 @@ from tests.flows.flow_support import Said, cells_of
 from tests.flows.runs.rubrics.own_rubric import own_rubric
 from tests.flows.runs.rubrics.test_items import RUBRIC
 from tests.support.painting import paint
+from tests.support.servers.provider import Play, completion
 
 THINGS = ("cup", "dog", "sky")
 WHOLE = """\
@@ -145,3 +146,21 @@ def test_anchors_may_have_items_that_do_not_apply_and_no_pairs(tmp_path: Path, p
     assert salon("run", file, "--run-date", "2026-01-02").code == 0
     frozen = salon("anchors", "freeze", file, "--n", "4")
     assert (frozen.code, "4 samples" in frozen.out) == (0, True), frozen.err
+
+
+@pytest.mark.parametrize("kind", N_ASKED)
+def test_replies_by_another_model_are_told_of_before_the_rest_is_bought(
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    file = write_world(tmp_path, kind, provider.url, "[limits]\nconcurrency = 1\nattempts_per_request = 1", n_checkpoints=1)
+    text = "yes\nyes\nyes" if kind == "together" else "yes"
+    own, other = (Play(body=completion(text, model=name)) for name in ("judge-2026-01-01", "judge-2026-06-01"))
+    provider.script.extend([own, own, other])
+    provider.then = Play(503, b"upstream connect error")
+    assert salon("run", file, "--run-date", "2026-01-02").code in (1, 3)
+    n_seen, provider.then = len(provider.seen), own
+    said = salon("run", file, "--run-date", "2026-01-02")
+    assert (said.code, len(provider.seen)) == (2, n_seen), "nothing is sent"
+    assert "1 of its stored replies are by judge-2026-06-01, but others of the same checkpoints are not" in " ".join(
+        said.err.split()
+    )
