@@ -103,7 +103,9 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert "does not agree" not in told
     assert "pairs in both orders" in salon("table").out
     gated = salon("gate")
-    assert (gated.code, "ranks no means" in gated.err) == (2, True)
+    assert (gated.code, "better" in gated.out, "50 % is no change." in " ".join(gated.out.split())) == (0, True, True), gated
+    worse = salon("gate", "--baseline", "demo-painter/step-3000", "--candidate", "demo-painter/step-2000")
+    assert (worse.code, "Regression: worse in 1 of 1 comparisons." in worse.out) == (1, True), worse
 
 
 def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
