@@ -44,6 +44,11 @@ class Lineage:
                 found[model] = tuple(name for _, name in names)
         return cls(found)
 
+    @classmethod
+    def read(cls, said: Mapping[str, Sequence[str]]) -> Self:
+        """As `said` was written."""
+        return cls({model: tuple(names) for model, names in said.items()})
+
     @property
     def said(self) -> dict[str, list[str]]:
         """As provenance.json has it."""

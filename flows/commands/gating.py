@@ -16,11 +16,12 @@ from flows.observability.terminal import result_console
 from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
 from schemas.lineage import Lineage
-from schemas.metrics import TOTALS
+from schemas.metrics import BOARD, TOTALS
 from schemas.statuses.cells import HealthMeasure, Total
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
 from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
+from tasks.aggregate.preferences.prompts import PAIR
 from tasks.lake.reading import open_lake
 from tasks.publish.identity import LINEAGE
 from tasks.publish.newer import newer_than
@@ -29,8 +30,6 @@ from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
 
 PREDECESSOR = "predecessor"
-_RANKING = ("rubric_id", "judge_model", "dimension")
-_BOTH = ("model_a", "checkpoint_a", "model_b", "checkpoint_b")
 
 
 class GateFormat(StrEnum):
@@ -78,7 +77,7 @@ def gate(
     won = _win_rates(found)
     judges = _judges([*standings["judge_model"], *won["judge_model"]], judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
-    lineage = _lineage(found)
+    lineage = Lineage.read(found.provenance().get(LINEAGE) or {})
     known = sorted({*_named_in(standings), *_named_in(won, "_a"), *_named_in(won, "_b")}, key=lineage.key)
     pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
     looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
@@ -109,12 +108,8 @@ def _win_rates(found: Publication) -> pl.DataFrame:
         return PREFERENCES.empty()
     tables = {table: _read(found, f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
     mine = [(one.rubric_id, one.judge_model, one.dimension) for one in pair_boards(tables) if one.is_headline]
-    headlines = pl.DataFrame(mine, schema=dict.fromkeys(_RANKING, pl.String), orient="row")
-    return tables[PREFERENCES].filter(category=Total.MACRO.value).join(headlines, on=_RANKING, how="semi", maintain_order="left")
-
-
-def _lineage(found: Publication) -> Lineage:
-    return Lineage({model: tuple(names) for model, names in (found.provenance().get(LINEAGE) or {}).items()})
+    headlines = pl.DataFrame(mine, schema=dict.fromkeys(BOARD, pl.String), orient="row")
+    return tables[PREFERENCES].filter(category=Total.MACRO.value).join(headlines, on=BOARD, how="semi", maintain_order="left")
 
 
 def _named_in(table: pl.DataFrame, end: str = "") -> list[Contestant]:
@@ -124,7 +119,7 @@ def _named_in(table: pl.DataFrame, end: str = "") -> list[Contestant]:
 def _apart(won: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]]) -> list[dict[str, Any]]:
     """By rubric and judge of pairs, the two of whom they have none: rubric_id, judge_model, candidate, reference."""
     met: dict[tuple[str, str], set[frozenset[Contestant]]] = {}
-    for rubric_id, judge_model, *names in won.select("rubric_id", "judge_model", *_BOTH).iter_rows():
+    for rubric_id, judge_model, *names in won.select("rubric_id", "judge_model", *PAIR).iter_rows():
         met.setdefault((rubric_id, judge_model), set()).add(frozenset({(names[0], names[1]), (names[2], names[3])}))
     return [
         {"rubric_id": rubric_id, "judge_model": judge_model, "candidate": candidate, "reference": reference}
@@ -153,7 +148,7 @@ def _blind(found: Publication) -> list[dict[str, Any]]:
 
 def _compared(ruled: Sequence[Ruling], comparisons: pl.DataFrame) -> list[Compared]:
     """What was ruled on that has a difference, with its standard error, whichever way it was published."""
-    names = (*_RANKING, "category", *_BOTH)
+    names = (*BOARD, "category", *PAIR)
     errors = {tuple(row[name] for name in names): error_of(row) for row in comparisons.iter_rows(named=True)}
     found = []
     for one in ruled:

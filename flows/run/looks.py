@@ -103,8 +103,9 @@ class WatchedScores:
         """What follows from the lists all of whose requests were asked."""
         lists = mine.select("request_key", "items_json").drop_nulls().unique("request_key").collect()
         asked = set(scores["request_key"])
-        is_whole = [all(item["request_key"] in asked for item in orjson.loads(text)) for text in lists["items_json"]]
-        return scores_of_lists(lists.filter(pl.Series(is_whole, dtype=pl.Boolean)), scores, self._run.rubrics).select(_READ)
+        each = {key: orjson.loads(text) for key, text in lists.iter_rows()}
+        whole = {key: items for key, items in each.items() if all(item["request_key"] in asked for item in items)}
+        return scores_of_lists(whole, scores, self._run.rubrics).select(_READ)
 
 
 def _look(parts: Sequence[PlannedPart]) -> int:

@@ -75,7 +75,7 @@ def open_published(
         for name, rubric in others.items()
     ]
     run_date = date.fromisoformat(str(said["run_date"]))
-    lineage = Lineage({model: tuple(names) for model, names in said.get(LINEAGE, {}).items()})
+    lineage = Lineage.read(said.get(LINEAGE, {}))
     key = _key(folder, ids, benchmark, run_date, lineage)
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))

@@ -21,7 +21,7 @@ from tasks.aggregate.comparisons.families import adjust, could_be_turned
 from tasks.aggregate.comparisons.sign_flip import N_EXACT, least_p
 from tasks.aggregate.intervals import ClusteredMean, t_quantile
 from tasks.aggregate.preferences.cells import ends
-from tasks.aggregate.preferences.prompts import MIDDLE
+from tasks.aggregate.preferences.prompts import MIDDLE, PAIR
 
 Contestant = tuple[str, str]
 """A model and a checkpoint."""
@@ -78,7 +78,7 @@ class Ruling:
 def predecessors(comparisons: pl.DataFrame) -> dict[Contestant, Contestant]:
     """The checkpoint directly before each, as published, also where it is not in the publication and has no figure."""
     rows = comparisons.filter(pl.col("comparison") == ComparisonKind.PREDECESSOR.value)
-    named = rows.select("model_a", "checkpoint_a", "model_b", "checkpoint_b").unique().iter_rows()
+    named = rows.select(PAIR).unique().iter_rows()
     return {(model, checkpoint): (model_b, before) for model, checkpoint, model_b, before in named}
 
 

@@ -59,24 +59,25 @@ def write_item_scores(
     for start in range(0, len(keys), n_at_once):
         some = keys.slice(start, n_at_once)
         lists = judged.filter(pl.col("request_key").is_in(some.implode())).select("request_key", "items_json").collect()
-        items = [orjson.loads(text) for text in lists["items_json"]]
-        asked = pl.Series([item["request_key"] for listed in items for item in listed], dtype=pl.String).unique()
+        items = {key: orjson.loads(text) for key, text in lists.unique("request_key").iter_rows()}
+        asked = pl.Series([item["request_key"] for listed in items.values() for item in listed], dtype=pl.String).unique()
         found = scores.filter(pl.col("request_key").is_in(asked.implode())).collect(engine="streaming")
         written.append(first + len(written))
-        staging.write_part(written[-1], scores_of_lists(lists, found, rubrics))
+        staging.write_part(written[-1], scores_of_lists(items, found, rubrics))
     return written
 
 
-def scores_of_lists(lists: pl.DataFrame, scores: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """What follows from the scores of lists' requests, as rows of SCORES. `lists`: request_key and items_json of judgements.
+def scores_of_lists(
+    lists: Mapping[str, Sequence[Mapping[str, Any]]], scores: pl.DataFrame, rubrics: Mapping[str, Rubric]
+) -> pl.DataFrame:
+    """What follows from the scores of lists' requests, as rows of SCORES. `lists`: by request_key the items of a judgement.
 
     Raises CorruptLakeError where a request has no score.
     """
     said: dict[tuple[str, str], list[Row]] = {}
     for row in scores.iter_rows(named=True):
         said.setdefault((row["request_key"], row["item"]), []).append(row)
-    each = lists.unique("request_key").sort("request_key").iter_rows()
-    rows = [row for key, text in each for row in _of_list(key, orjson.loads(text), said, rubrics)]
+    rows = [row for key, items in lists.items() for row in _of_list(key, items, said, rubrics)]
     return pl.DataFrame(rows, schema=SCORES.empty().schema).sort(*SCORES.key)
 
 
