@@ -34,7 +34,7 @@ def ok(what: str, found: str, advice: str = "") -> Finding:
 
 
 def wrong(what: str, found: str, advice: str) -> Finding:
-    """It is down or missing, and a run or a night will fail of it."""
+    """It is down, missing or broken: a run or a night fails of it, or leaves something out."""
     return Finding(what, State.WRONG, found, advice)
 
 

@@ -22,8 +22,10 @@ from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
+from tasks.publish.reading import readable
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
+PUBLICATIONS = "publications"
 LEAST_FREE_BYTES = 1 << 30
 """A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
 N_COMPARED = 500
@@ -96,6 +98,13 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
             path.unlink(missing_ok=True)
             for folder in made:
                 folder.rmdir()
+
+
+def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
+    """Those whose manifest cannot be read: nights go on without them, and nobody else looks at them."""
+    for id_, fault in readable(lake.root, benchmark)[1].items():
+        advice = "or move its folder out of the lake; until then it is left out of the series of nights and of salon.duckdb"
+        yield wrong(PUBLICATIONS, f"{id_[:12]} cannot be read: {fault}", advice)
 
 
 def check_sync(run: StageContext) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.pins import pins
 from tasks.publish.pointer import read_pointer
+from tasks.publish.reading import publications
 from tasks.regular_files import content_of
 
 DAY_S: Final = 86_400.0
@@ -110,6 +111,7 @@ def _named(root: Path, benchmarks: set[str]) -> Mapping[str, str]:
     for benchmark in sorted(benchmarks):
         home = root / "publish" / LAYOUT / benchmark
         if not benchmark.endswith(f"/{AGREEMENTS}"):
+            publications(root, benchmark)  # each manifest is whole: what lists none of a series' nights would let one go
             found |= {one.publication_id: NIGHT for one in nightly_publications(root, benchmark)}
         for name, why in ((GOOD_POINTER, "last good"), (POINTER, "current")):
             pointer = read_pointer(home, name)

@@ -29,7 +29,7 @@ from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.identity import asked_otherwise
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.machine_tables import runs
-from tasks.publish.reading import Publication, publications
+from tasks.publish.reading import Publication, readable
 from tasks.publish.withdrawn import taken_back
 from tasks.verify.publication import read_provenance
 
@@ -78,11 +78,14 @@ def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
 
 
 def standing_publications(lake_root: Path, benchmark: str) -> list[Publication]:
-    """Those of a benchmark that nobody took back since; by run date, of one date the latest run's last."""
+    """Those of a benchmark that are whole and nobody took back since; by run date, of one date the latest run's last.
+
+    A manifest that is not whole is named by the run and by `salon doctor`; it keeps no later night back.
+    """
     rows = runs(Lake(lake_root)).sort("finished_at").to_dicts()
     ran = {row["publication_id"]: row["finished_at"] for row in rows}
     gone = taken_back(lake_root)
-    mine = [p for p in publications(lake_root) if p.benchmark == benchmark and p.publication_id not in gone]
+    mine = [one for one in readable(lake_root, benchmark)[0] if one.publication_id not in gone]
     return sorted(mine, key=lambda p: (p.run_date, p.publication_id in ran, ran.get(p.publication_id), p.publication_id))
 
 

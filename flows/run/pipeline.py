@@ -44,7 +44,7 @@ from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
 from tasks.publish.preferences import boards_in
-from tasks.publish.reading import find_publication, load_cells
+from tasks.publish.reading import find_publication, load_cells, readable
 from tasks.publish.report.index import write_index
 from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
@@ -119,6 +119,8 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
         note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics)
+    for fault in readable(run.lake.root, run.benchmark.name)[1].values():
+        run.reporter.say(f"left out of the series of nights and of salon.duckdb: {fault}")
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)

@@ -23,10 +23,10 @@ from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, pus
 from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
 from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, VIEWS, quoted, views_sql
-from tasks.publish.folders import LAYOUT
+from tasks.publish.folders import AGREEMENTS, LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, LISTING, partition_folder, tables_folder
-from tasks.publish.reading import Publication, agreements, publications
+from tasks.publish.reading import Publication, readable
 from tasks.publish.withdrawn import taken_back
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
-    older = [one for one in publications(lake_root) if one.benchmark == benchmark and LISTING not in one.files]
+    older = [one for one in readable(lake_root, benchmark)[0] if LISTING not in one.files]
     every = {t: _files(lake_root, t, benchmark, older) for t in TABLES.values() if t.name not in LARGE_NAMES}
     small = {table: files for table, files in every.items() if files}
-    held = agreements(lake_root, benchmark)
+    held = readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]
     if BENCHMARK_LONG not in small and not held:
         return None
     import duckdb
@@ -131,12 +131,13 @@ def _declare(database: "DuckDBPyConnection", benchmark: str) -> None:
 
 
 def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
-    gone, mine = taken_back(lake_root), [one for one in publications(lake_root) if one.benchmark == benchmark]
+    gone = taken_back(lake_root)
     made: list[tuple[object, ...]] = [
-        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone) for one in mine
+        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone)
+        for one in readable(lake_root, benchmark)[0]
     ]
     held: list[tuple[object, ...]] = [
-        (one.publication_id, one.run_date, one.is_current) for one in agreements(lake_root, benchmark)
+        (one.publication_id, one.run_date, one.is_current) for one in readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]
     ]
     for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN"), ("agreements", held, "")):
         database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")

@@ -9,6 +9,8 @@ import polars as pl
 
 from schemas.errors import CorruptLakeError
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
+from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import runs
 from tasks.publish.promotion import standing_in, why_not_current
 from tasks.publish.reading import Publication, checked_file, newest_first, readable
 from tasks.publish.withdrawn import taken_back
@@ -42,7 +44,7 @@ class Newer:
 def newer_than(lake_root: Path, shown: Publication) -> Newer | None:
     """The newest publication behind the current one; None where there is none, it was taken back, or `shown` is not current.
 
-    Where none is known to be newer, one that cannot be read: it may be.
+    Where none is known to be newer, one that cannot be read and whose runs, if any is noted, were not of an earlier date.
     """
     if not shown.is_current:
         return None
@@ -56,8 +58,15 @@ def newer_than(lake_root: Path, shown: Publication) -> Newer | None:
     for one in takewhile(lambda one: one.publication_id != shown.publication_id, ordered):
         if (newer := _if_newer(lake_root, one, shown)) is not None:
             return newer
-    remedy = "or move its folder out of the lake"
-    return next((Newer(id_, None, f"{error}, {remedy}", is_read=False) for id_, error in spoiled.items()), None)
+    remedy, of = "or move its folder out of the lake", _run_dates(lake_root) if spoiled else {}
+    maybe = {id_: error for id_, error in spoiled.items() if of.get(id_, shown.run_date) >= shown.run_date}
+    return next((Newer(id_, of.get(id_), f"{error}, {remedy}", is_read=False) for id_, error in maybe.items()), None)
+
+
+def _run_dates(lake_root: Path) -> dict[str, str]:
+    """Of each publication that a run is noted to have made."""
+    rows = runs(Lake(lake_root)).drop_nulls("publication_id")
+    return {id_: day.isoformat() for id_, day in rows.select("publication_id", "run_date").iter_rows()}
 
 
 def _if_newer(lake_root: Path, one: Publication, shown: Publication) -> Newer | None:

@@ -70,25 +70,23 @@ def look_again(lake_root: Path, *folders: str) -> None:
                 (lake_root / home / name / pointer).unlink(missing_ok=True)
 
 
-def publications(lake_root: Path) -> list[Publication]:
-    """Every publication in the lake, by benchmark, run date and id."""
-    look_again(lake_root)
-    return _found(lake_root, f"*/*/{MANIFEST}")
+def publications(lake_root: Path, benchmark: str = "*") -> list[Publication]:
+    """Every publication of the lake or a benchmark, by benchmark, run date and id. Raises CorruptLakeError if one is not whole."""
+    look_again(lake_root, *(() if benchmark == "*" else (benchmark,)))
+    return _found(lake_root, f"{benchmark}/*/{MANIFEST}")
 
 
-def readable(lake_root: Path, benchmark: str = "*") -> tuple[list[Publication], dict[str, CorruptLakeError]]:
+def readable(lake_root: Path, home: str = "*") -> tuple[list[Publication], dict[str, CorruptLakeError]]:
     """The publications whose manifest can be read, and by id what is wrong with that of each other.
 
-    Raises CorruptLakeError where a pointer, or the manifest that it names, cannot be read.
+    `home`: a benchmark's name, or the folder of its agreements. Where its pointer is not whole none can be read.
     """
-    look_again(lake_root, *(() if benchmark == "*" else (benchmark,)))
+    look_again(lake_root, *(() if home == "*" else (home,)))
     found, spoiled = list[Publication](), dict[str, CorruptLakeError]()
-    for folder in sorted((lake_root / "publish" / LAYOUT).glob(f"{benchmark}/{'[0-9a-f]' * DIGEST_LENGTH}/")):
+    for folder in sorted((lake_root / "publish" / LAYOUT).glob(f"{home}/{'[0-9a-f]' * DIGEST_LENGTH}/")):
         try:
             found.append(find_in(folder))
         except CorruptLakeError as error:
-            if (read_pointer(folder.parent) or {}).get("publication_id") == folder.name:
-                raise
             spoiled[folder.name] = error
     return sorted(found, key=_in_order), spoiled
 
@@ -173,7 +171,7 @@ def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_goo
     look_again(lake_root)
     if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
         return current(lake_root, benchmark)
-    mine = [one for one in publications(lake_root) if benchmark in (None, one.benchmark)]
+    mine = publications(lake_root, benchmark or "*")
     return newest_first(lake_root, mine)[0] if mine else current(lake_root, benchmark)
 
 
@@ -225,8 +223,7 @@ def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
             f"no publication {of}is good so far: each has a blocked cell, or cells that lack replies. Without --good the current "
             "one is shown, with what is missing"
         )
-    mine = [publication for publication in publications(lake_root) if benchmark in (None, publication.benchmark)]
-    if mine:
+    if mine := publications(lake_root, benchmark or "*"):
         return (
             f"no publication of {mine[-1].benchmark} has a cell with an estimate yet; the last one, {mine[-1].folder}, "
             "says in benchmark_long.csv what is missing"

@@ -72,7 +72,8 @@ class Benchmark:
 def write_index(lake_root: Path) -> Path:
     """Write the index atomically and return its path. Opens one publication of each benchmark, however many there are.
 
-    Raises CorruptLakeError where a pointer, or the manifest it names, is not whole, StoreError where the disk refuses.
+    A benchmark whose pointer, or the manifest it names, is not whole is named, and not shown. Raises StoreError where the disk
+    refuses.
     """
     home = lake_root / "publish" / LAYOUT
     with locked(lake_root, "index"):  # of two runs that end together the later one lists both
@@ -87,6 +88,9 @@ def index_page(lake_root: Path) -> bytes:
     whole, spoiled = readable(lake_root)
     for publication in whole:
         by_name.setdefault(publication.benchmark, []).append(publication)
+    for name in [name for name, mine in by_name.items() if not any(one.is_current for one in mine)]:
+        if (home / name / POINTER).exists():  # the one it names cannot be read: none of the others is what readers are to see
+            del by_name[name]
     newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
     found, n_left = [], N_CHARTED
     gone, faults = each_taken_back(lake_root, [one.publication_id for one in whole])
@@ -97,7 +101,7 @@ def index_page(lake_root: Path) -> bytes:
         found.append(made)
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
     told = {one.newer.publication_id for one in found if one.newer}
-    not_read = [fault for id_, fault in faults.items() if id_ not in told]
+    not_read = list(dict.fromkeys(fault for id_, fault in faults.items() if id_ not in told))  # of a pointer once
     return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
 
 

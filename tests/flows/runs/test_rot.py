@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.cli import run
@@ -115,6 +116,32 @@ def test_what_rotted_is_named_at_once_and_nothing_is_published(
     assert "Traceback" not in said
     assert time.monotonic() - started < 11  # trying again would not mend it, and takes 12 s
     assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1
+
+
+@pytest.mark.parametrize("name", ["kept", "another"])
+def test_an_older_publication_that_cannot_be_read_keeps_no_run_back(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Of the run's own benchmark it is named and left out, also by the doctor and at the gate; nothing is cleared beside it."""
+    shutil.copytree(home, tmp_path / "home", ignore=shutil.ignore_patterns("data_docs", "staging"))
+    home = tmp_path / "home"
+    file, lake = home / "b.toml", home / "lake"
+    assert run(["run", str(file), "--run-date", "2026-01-03"]) == 0
+    manifest = next(path for path in (lake / "publish/v1/kept").glob("*/manifest.json") if "2026-01-02" in path.read_text())
+    manifest.write_bytes(bytes(40))
+    file.write_text(file.read_text().replace('"kept"', f'"{name}"'))
+    capsys.readouterr()
+    assert run(["run", str(file), "--run-date", "2026-01-04"]) == 0
+    is_own = name == "kept"
+    assert (f"salon.duckdb: {manifest}" in capsys.readouterr().err.replace("\n", "")) == is_own
+    assert run(["doctor", str(file)]) == (3 if is_own else 0)
+    assert ("publications" in capsys.readouterr().out) == is_own
+    assert run(["gate", "--lake", str(lake), "--benchmark", name, "--baseline", "demo-painter/step-1000"]) == 1, "can't tell"
+    assert "could not be read" not in capsys.readouterr().out, "it is known to be older: the table runs has its date"
+    assert run(["gc", "--lake", str(lake)]) == 3
+    with duckdb.connect(str(lake / f"publish/v1/{name}/salon.duckdb"), read_only=True) as database:
+        dates = database.execute("SELECT CAST(run_date AS VARCHAR) FROM publications ORDER BY run_date").fetchall()
+    assert [day for (day,) in dates] == ["2026-01-03"] * is_own + ["2026-01-04"]
 
 
 MADE_ANEW = re.compile(

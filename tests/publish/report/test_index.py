@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from schemas.errors import CorruptLakeError
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG
@@ -98,11 +97,14 @@ def test_it_is_replaced_whole_and_is_the_same_bytes_for_the_same_lake(tmp_path, 
     assert [path.name for path in (tmp_path / "publish" / "v1").iterdir() if path.is_file()] == ["index.html"]
 
 
-def test_a_broken_manifest_is_named(tmp_path, small, publish_one):
-    published = publish_one(tmp_path, small, 0)
-    (published.folder / "manifest.json").write_text("{")
-    with pytest.raises(CorruptLakeError, match=published.folder.name[:12]):
-        write_index(tmp_path)
+@pytest.mark.parametrize("broken", ["manifest.json", "../latest.json"])
+def test_a_benchmark_whose_current_publication_cannot_be_read_is_named_and_not_shown(tmp_path, small, publish_one, broken):
+    """Older ones can be read: none of them is the current one."""
+    published = [publish_one(tmp_path, small, number) for number in (0, 1)][-1]
+    (published.folder / broken).write_text("{")
+    page = write_index(tmp_path).read_text()
+    assert page.count(broken.removeprefix("../")) == 1
+    assert "All 1 publications" not in page
 
 
 def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, small, publish_one):
