@@ -71,7 +71,7 @@ def look_again(lake_root: Path, *folders: str) -> None:
 
 
 def publications(lake_root: Path, benchmark: str = "*") -> list[Publication]:
-    """Every publication of the lake or a benchmark, by benchmark, run date and id. Raises CorruptLakeError if one is not whole."""
+    """Every publication of the lake or a benchmark, by benchmark, run date and id. Raises CorruptLakeError if any is broken."""
     look_again(lake_root, *(() if benchmark == "*" else (benchmark,)))
     return _found(lake_root, f"{benchmark}/*/{MANIFEST}")
 
