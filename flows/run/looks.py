@@ -20,7 +20,7 @@ from tasks.ledger.snapshot import replies_to
 from tasks.validate.derived_scores import scores_of_lists
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
-_READ = ["request_key", "rubric_id", "dimension", "score", "status", "reason", "bound_low", "bound_high"]
+_READ = ["request_key", "rubric_id", "dimension", "score", "status", "reason", "bound_low", "bound_high", "item"]
 
 
 _CHECKPOINT = pl.concat_str("model", "checkpoint", separator="/")

@@ -67,7 +67,8 @@ VARIANT = text(
 ITEMS_JSON = text(
     "items_json",
     "For a sample with several items: a JSON list with each item's request_key, place in that request, id, kinds, weight and "
-    "parents. The row's own request_key then identifies this list. Null if the sample is one question.",
+    "parents. The row's own request_key then identifies this list. If no request is planned, the items it has, without keys "
+    "(null where nobody could read them). Null if the sample is one question.",
     null=True,
 )
 SECOND_SAMPLE_ID = text(
@@ -169,8 +170,8 @@ DF = number("df", "Degrees of freedom of the interval.", low=0)
 SCALE_LOW = number("scale_low", "Lower end of the scale.", null=False)
 SCALE_HIGH = number("scale_high", "Upper end of the scale.", null=False)
 N_PROMPTS = count("n_prompts", "Prompts with at least one score.")
-N_IMAGES = count("n_images", "Samples with at least one score.")
-N_JUDGEMENTS = count("n_judgements", "Judgements in the cell, scored or not.")
+N_IMAGES = count("n_images", "Samples with at least one score; in a kind of items: items with at least one score.")
+N_JUDGEMENTS = count("n_judgements", "Judgements in the cell, scored or not; in a kind of items: one for each item.")
 N_SCORED = count("n_scored", "Judgements with a score that counts.")
 N_FAILED = count("n_failed", "Judgements without a score that counts (failures).")
 N_NOT_APPLICABLE = count("n_not_applicable", "").or_null(

@@ -17,7 +17,7 @@ from schemas.statuses.cells import CellReason, CellStatus, Estimand, Total
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, effective_number, interval, mean_of_means
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at
-from tasks.aggregate.outcomes import Outcomes
+from tasks.aggregate.outcomes import Outcomes, averaged
 from tasks.aggregate.prompt_sums import exact_sums
 from tasks.aggregate.scales import scale, score_steps, total_reason
 from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, macro_of, mean_of
@@ -182,10 +182,10 @@ def _strata(judged: Judged, outcomes: Outcomes, edges: Sequence[float]) -> Mappi
     counted = np.bincount(place, minlength=judged.n_prompts * n_steps)
     n_scores, sums, n_images = counted.reshape(-1, n_steps), counted, counted.reshape(-1, n_steps).sum(axis=1)
     if len(judged.sample_prompt) != len(judged.prompt):
-        sample = judged.sample[outcomes.row]
-        n_read = np.bincount(sample, minlength=len(judged.sample_prompt))
-        sums = exact_sums(place, 1.0 / n_read[sample], judged.n_prompts * n_steps)
-        n_images = np.bincount(judged.sample_prompt[np.flatnonzero(n_read)], minlength=judged.n_prompts)
+        of = averaged(judged, outcomes)
+        n_read = np.bincount(of.row, minlength=len(of.prompt))
+        sums = exact_sums(place, 1.0 / n_read[of.row], judged.n_prompts * n_steps)
+        n_images = np.bincount(of.prompt[np.flatnonzero(n_read)], minlength=judged.n_prompts)
     by_prompt = sums.reshape(-1, n_steps)
     starts = np.searchsorted(judged.stratum, np.arange(judged.strata.height + 1))
     found = {}

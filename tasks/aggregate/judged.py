@@ -34,7 +34,8 @@ Array = npt.NDArray[Any]
 class Judged:
     """One rubric's judgements, as numbers.
 
-    `frame` has rubric_version, status and reason of each judgement, `keys` the requests of those that were planned.
+    `frame` has rubric_version, status and reason of each judgement, where a rubric counts kinds of items also items_json of those
+    without a request; `keys` the requests of those that were planned.
     `prompts` has a row for each prompt within a cell and category, sorted by name; `strata` one for each cell and category,
     sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
     `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample. `twin` numbers the
@@ -101,6 +102,9 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     has_looks = bool(mine.select(pl.col("first_look").is_not_null().any()).collect().item())
     if has_looks:
         more |= {"first_look": pl.col("first_look").fill_null(1).cast(pl.Int16)}
+    has_kinds = rubric.items is not None and bool(rubric.items.kinds)
+    if has_kinds:
+        more |= {"items_json": pl.when(pl.col("request_key").is_null()).then("items_json")}
     frame = mine.select(*few, **more, **HASHES).collect(engine="streaming")
     _refuse_reserved(mine)
     planned = np.flatnonzero((frame["status"] == JudgementStatus.PLANNED.value).to_numpy()).astype(np.int32)
@@ -113,9 +117,11 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     strata = pl.DataFrame(
         {name: values.gather(code[first]) for name, values, code in zip(PROMPT[:-1], names, codes, strict=False)}
     )
-    samples = _samples(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
+    samples = (
+        numbered_within(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
+    )
     twins = _twins(frame, prompt, samples[0]) if has_twins else ()
-    kept = frame.select("rubric_version", "status", "reason")
+    kept = frame.select("rubric_version", "status", "reason", *["items_json"] * has_kinds)
     judged = Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
     return replace(judged, first_look=frame["first_look"].to_numpy()) if has_looks else judged
 
@@ -139,20 +145,20 @@ def _refuse_reserved(judgements: pl.LazyFrame) -> None:
         )
 
 
-def _samples(sample_id: Array, prompt: Array) -> tuple[Array, Array]:
-    """The number of each judgement's sample (ids hashed), and the prompt of each. A sample stands once under each judge."""
-    order = np.lexsort((sample_id, prompt))
+def numbered_within(hashed: Array, group: Array) -> tuple[Array, Array]:
+    """The number of each distinct (hash, group) at each row, such as of a prompt's samples, and the group of each number."""
+    order = np.lexsort((hashed, group))
     is_first = np.ones(len(order), bool)
-    is_first[1:] = (np.diff(prompt[order]) != 0) | (np.diff(sample_id[order]) != 0)
-    sample = np.empty(len(order), np.int32)
-    sample[order] = np.cumsum(is_first) - 1
-    return sample, prompt[order[is_first]]
+    is_first[1:] = (np.diff(group[order]) != 0) | (hashed[order][1:] != hashed[order][:-1])
+    number = np.empty(len(order), np.int32)
+    number[order] = np.cumsum(is_first) - 1
+    return number, group[order[is_first]]
 
 
 def _twins(frame: pl.DataFrame, prompt: Array, sample: Array) -> tuple[Array, Array]:
     """`twin` and `is_again` of Judged."""
     twin = np.empty(int(sample.max(initial=-1)) + 1, np.int32)
-    twin[sample] = _samples(frame["twin"].to_numpy(), prompt)[0]
+    twin[sample] = numbered_within(frame["twin"].to_numpy(), prompt)[0]
     return twin, frame["is_again"].to_numpy()
 
 

@@ -1,7 +1,7 @@
 """How far checkpoints were asked that are asked look by look, and what was said by then. What looks are worth: sequential.py."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -115,4 +115,7 @@ def _kept(outcomes: Outcomes, is_kept: Array) -> Outcomes:
         values[failed] for values in (outcomes.low, outcomes.high, outcomes.reason, outcomes.is_violation)
     )
     aside = outcomes.aside_row[is_kept[outcomes.aside_row]]
-    return Outcomes(outcomes.row[row], outcomes.score[row], outcomes.failed_row[failed], low, high, reason, is_violation, aside)
+    kept = Outcomes(outcomes.row[row], outcomes.score[row], outcomes.failed_row[failed], low, high, reason, is_violation, aside)
+    if outcomes.item is None or outcomes.failed_item is None:
+        return kept
+    return replace(kept, item=outcomes.item[row], failed_item=outcomes.failed_item[failed])

@@ -6,7 +6,6 @@ are read as a stream, never all at once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,9 +13,9 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError
 from schemas.statuses.rows import NO_FAILURES, ScoreStatus
-from tasks.aggregate.judged import Array, Judged
+from tasks.aggregate.judged import Array, Judged, numbered_within
 from tasks.aggregate.scales import is_asked, scale
-from tasks.lake.request_rows import HASHES, Keys, joined
+from tasks.lake.request_rows import HASHES, Keys, items_not_asked, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,9 @@ class Outcomes:
     """One dimension: `row` of each judgement with a score that counts, and its `score`; the other columns are of the failures.
 
     A failure has its row, the lowest and the highest the score can have been, the reason, and whether a rule forbids a
-    readable score. `aside_row`: judgements to which the dimension does not apply; they are in none of these.
+    readable score. `aside_row`: judgements to which the dimension does not apply; they are in none of these. Of a rubric that
+    counts kinds of items a judgement has a row for each of its items of the kind: `item` and `failed_item` are hashes of their
+    ids; None of another rubric.
     """
 
     row: Array
@@ -35,6 +36,8 @@ class Outcomes:
     reason: Array
     is_violation: Array
     aside_row: Array = field(default_factory=lambda: np.empty(0, np.int32))
+    item: Array | None = None
+    failed_item: Array | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -42,12 +45,39 @@ class Outcomes:
         return not len(self.row) and not len(self.failed_row) and not len(self.aside_row)
 
 
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """What a dimension's means average: samples, or of a kind a sample's items, whose repeats count once.
+
+    `row` and `failed_row` number those of Outcomes' rows; of each number `prompt`, and `twin` as in Judged.
+    """
+
+    row: Array
+    failed_row: Array
+    prompt: Array
+    twin: Array | None
+
+
+def averaged(judged: Judged, outcomes: Outcomes) -> Averaged:
+    """What the means of one dimension average."""
+    sample, failed, twin = judged.sample[outcomes.row], judged.sample[outcomes.failed_row], judged.twin
+    if outcomes.item is None or outcomes.failed_item is None:
+        return Averaged(sample, failed, judged.sample_prompt, twin)
+    both, item = np.concatenate([sample, failed]), np.concatenate([outcomes.item, outcomes.failed_item])
+    number, of_sample = numbered_within(item, both)
+    if twin is not None:
+        of_number = np.empty(len(of_sample), np.int32)
+        of_number[number] = numbered_within(item, twin[both])[0]
+        twin = of_number
+    return Averaged(number[: len(sample)], number[len(sample) :], judged.sample_prompt[of_sample], twin)
+
+
 def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> dict[str, Outcomes]:
     """The outcomes of every dimension that is asked about, from one pass over the rubric's scores.
 
     Raises CorruptLakeError where a planned judgement has no score row: the reading is not of this plan.
     """
-    keys = [dimension.key for dimension in rubric.dimensions]
+    keys, has_kinds = [dimension.key for dimension in rubric.dimensions], "items_json" in judged.frame.columns
     kept: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     failed: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     aside: dict[str, list[Array]] = {key: [] for key in keys}
@@ -58,22 +88,21 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
         rows = batch["row"].to_numpy()
         has_row[rows] = True
         dimension, is_scored = batch["dimension"].to_physical().to_numpy(), batch["is_scored"].to_numpy()
-        score = batch["score"].to_numpy()
+        score, of_items = batch["score"].to_numpy(), [batch["item"].to_numpy()] if has_kinds else []
         for number, key in enumerate(keys):
             chosen = np.flatnonzero(is_scored & (dimension == number))
             if len(chosen):
-                kept[key].append((rows[chosen], score[chosen]))
+                kept[key].append((rows[chosen], score[chosen], *(item[chosen] for item in of_items)))
         for (number,), part in batch.filter("is_aside").group_by(pl.col("dimension").to_physical()):
             aside[keys[number]].append(part["row"].to_numpy())
-        for row, number, low, high, reason, is_violation in _failures(batch):
-            failed[keys[number]].append((row, low, high, reason, is_violation))
+        for number, columns in _failures(batch, has_kinds=has_kinds):
+            failed[keys[number]].append(columns)
     if not has_row.all():
         _say_lost(judged, has_row, judgements, rubric)
-    kinds = rubric.items.kinds.values() if rubric.items else ()
-    nobodys = {key for key in kinds if not (kept[key] or failed[key] or aside[key])}  # no sample has an item of it
+    is_sample_with = {key: bool(kept[key] or failed[key] or aside[key]) for key in keys}
     found = {
         key: _outcomes(
-            kept.pop(key), [*failed[key], _not_planned(judged, rest[:0] if key in nobodys else rest, rubric, key)], aside[key]
+            kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key, is_known=is_sample_with[key])], aside[key]
         )
         for key in keys
     }
@@ -89,6 +118,7 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
         is_mine &= pl.col("dimension").is_in(
             dimensions.categories.to_list()
         )  # no table has the others, nor what each item was answered
+    of_items = {"item": pl.col("item").fill_null("").hash(1)} if rubric.items and rubric.items.kinds else {}
     wanted = scores.filter(is_mine).select(
         "request_key",
         "score",
@@ -99,33 +129,47 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
         reason=pl.when(~is_scored).then(pl.coalesce("reason", "status")),
         low=pl.when(~is_scored).then("bound_low"),
         high=pl.when(~is_scored).then("bound_high"),
+        **of_items,
     )
     return joined(wanted, keys)
 
 
-def _failures(batch: pl.DataFrame) -> Iterator[tuple[Any, ...]]:
+def _failures(batch: pl.DataFrame, *, has_kinds: bool) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    """The number of each dimension with failures, and their rows and columns."""
+    names = ("row", "low", "high", "reason", "is_violation", *["item"] * has_kinds)
     for (number,), part in batch.filter(~pl.col("is_scored"), ~pl.col("is_aside")).group_by(pl.col("dimension").to_physical()):
-        columns = (part[name].to_numpy() for name in ("low", "high", "reason", "is_violation"))
-        yield part["row"].to_numpy(), number, *columns
+        yield int(str(number)), tuple(part[name].to_numpy() for name in names)
 
 
 def _outcomes(kept: list[tuple[Array, ...]], failed: list[tuple[Array, ...]], aside: list[Array]) -> Outcomes:
-    nothing = (np.empty(0, np.int32), np.empty(0))
-    row, score = (np.concatenate(parts) for parts in zip(nothing, *kept, strict=True))
-    failed_row, low, high, reason, is_violation = (np.concatenate(parts) for parts in zip(*failed, strict=True))
-    return Outcomes(row, score, failed_row, low, high, reason, is_violation, np.concatenate([nothing[0], *aside]))
+    failed_row, low, high, reason, is_violation, *failed_item = (np.concatenate(parts) for parts in zip(*failed, strict=True))
+    nothing = (np.empty(0, np.int32), np.empty(0), *[np.empty(0, np.uint64)] * len(failed_item))
+    row, score, *item = (np.concatenate(parts) for parts in zip(nothing, *kept, strict=True))
+    aside_row = np.concatenate([nothing[0], *aside])
+    return Outcomes(row, score, failed_row, low, high, reason, is_violation, aside_row, *item, *failed_item)
 
 
-def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str) -> tuple[Array, ...]:
-    """Failures that never became a request: each can have been anything on the scale it would have been scored on."""
-    category = judged.strata["category"].gather(judged.stratum[judged.prompt[rows]])
-    rest = judged.frame[rows].select(pl.col("status", "reason").cast(pl.String), category=category)
+def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str, *, is_known: bool) -> tuple[Array, ...]:
+    """Failures that never became a request: each can have been anything on the scale it would have been scored on.
+
+    Of a kind, each item that a sample has of it; one of a sample whose items nobody could read, unless no sample `is_known` to
+    have any.
+    """
+    rest = judged.frame[rows].select(pl.col("^items_json$"), pl.col("status", "reason").cast(pl.String))
+    rest = rest.with_columns(
+        row=rows.astype(np.int32), category=judged.strata["category"].gather(judged.stratum[judged.prompt[rows]])
+    )
+    has_kinds = "items_json" in rest.columns
+    if rubric.items is not None and key in rubric.items.kinds.values():
+        rest = items_not_asked(rest, key).filter(pl.lit(is_known) | (pl.col("item") != ""))
+    elif has_kinds:
+        rest = rest.with_columns(item=pl.lit(""))
     asked = {category: scale(rubric, category, key) for category in rest["category"].unique() if is_asked(rubric, category, key)}
-    chosen = rest["category"].is_in(list(asked)).to_numpy()
-    mine = rest.filter(pl.Series(chosen))
+    mine = rest.filter(pl.col("category").is_in(list(asked)))
     ends = np.array([asked[category] for category in mine["category"]]).reshape(-1, 2)
     reason = mine.select(pl.coalesce("reason", "status")).to_series().to_numpy().astype(object)
-    return rows[chosen].astype(np.int32), ends[:, 0], ends[:, 1], reason, np.zeros(mine.height, bool)
+    of_items = [mine["item"].hash(1).to_numpy()] if has_kinds else []
+    return mine["row"].to_numpy(), ends[:, 0], ends[:, 1], reason, np.zeros(mine.height, bool), *of_items
 
 
 def _say_lost(judged: Judged, has_row: Array, judgements: pl.LazyFrame, rubric: Rubric) -> None:

@@ -77,7 +77,8 @@ def _pooled(asked: pl.LazyFrame, scores: pl.LazyFrame, judges: list[str]) -> tup
     )  # fmt: skip
     samples = _samples(asked).collect()
     judged = pl.concat([samples.with_columns(judge_model=pl.lit(name)) for name in (WHOLE_JURY, *judges)])
-    return judged.with_columns(_key(), occasion=pl.lit(""), repeat=pl.lit(0, pl.Int64)).lazy(), read.lazy()
+    alike = {"occasion": pl.lit(""), "repeat": pl.lit(0, pl.Int64), "items_json": pl.lit(None, pl.String)}
+    return judged.with_columns(_key(), **alike).lazy(), read.with_columns(item=pl.lit("")).lazy()  # of whole samples alone
 
 
 def _samples(asked: pl.LazyFrame) -> pl.LazyFrame:

@@ -8,18 +8,19 @@ import numpy as np
 import polars as pl
 
 from tasks.aggregate.judged import Array, Judged
-from tasks.aggregate.outcomes import Outcomes
+from tasks.aggregate.outcomes import Outcomes, averaged
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSums:
     """One dimension under one metric; `columns` has an entry for each prompt that is asked about it, sorted by name.
 
-    They are `n_samples`, `n_images` (with a score), `value` (sum of the scored samples' means), `squares` (their squared
-    deviations from the prompt's mean), `low` and `high` (sums over all samples, a failure at its lowest, at its highest);
-    in judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are numbers, `is_known` as in outcomes.
-    Where samples stand there again: `n_distinct`, those that do not, and `distinct_squares`, the squares of the sums of the
-    deviations of all that are one: what varies by itself is one sample however often it stands there.
+    A sample is here of a kind each of its items. They are `n_samples`, `n_images` (with a score), `value` (sum of the scored
+    samples' means), `squares` (their squared deviations from the prompt's mean), `low` and `high` (sums over all samples, a
+    failure at its lowest, at its highest); in judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are
+    numbers, `is_known` as in outcomes. Where samples stand there again: `n_distinct`, those that do not, and `distinct_squares`,
+    the squares of the sums of the deviations of all that are one: what varies by itself is one sample however often it stands
+    there.
     """
 
     columns: Mapping[str, Array]
@@ -48,20 +49,24 @@ def prompt_sums(
     score, low, high = (values if metric is None else metric(values) for values in (outcomes.score, outcomes.low, outcomes.high))
     n_scored = np.bincount(judged.prompt[row], minlength=n)
     n_judgements = n_scored + np.bincount(judged.prompt[failed_row], minlength=n)
-    if len(judged.sample_prompt) == len(judged.prompt):
-        scored, prompt, values, failed_prompt = row, judged.prompt[row], score, judged.prompt[failed_row]
+    has_repeats = len(judged.sample_prompt) < len(judged.prompt)
+    of = averaged(judged, outcomes) if has_repeats or judged.twin is not None else None
+    if of is None or not has_repeats:
+        prompt, values, failed_prompt = judged.prompt[row], score, judged.prompt[failed_row]
         n_samples, sums_low, sums_high = n_judgements, low, high
         value = scored_low = scored_high = exact_sums(prompt, values, n)
+        twin = None if of is None or of.twin is None else of.twin[of.row]
     else:
-        sample, failed_sample, n_all = judged.sample[row], judged.sample[failed_row], len(judged.sample_prompt)
-        n_read, n_lost = np.bincount(sample, minlength=n_all), np.bincount(failed_sample, minlength=n_all)
-        sums = exact_sums(sample, score, n_all)
-        ends = [(sums + exact_sums(failed_sample, end, n_all)) / np.maximum(n_read + n_lost, 1) for end in (low, high)]
+        n_all = len(of.prompt)
+        n_read, n_lost = np.bincount(of.row, minlength=n_all), np.bincount(of.failed_row, minlength=n_all)
+        sums = exact_sums(of.row, score, n_all)
+        ends = [(sums + exact_sums(of.failed_row, end, n_all)) / np.maximum(n_read + n_lost, 1) for end in (low, high)]
         scored, asked = np.flatnonzero(n_read), np.flatnonzero(n_read + n_lost)
-        prompt, values = judged.sample_prompt[scored], sums[scored] / n_read[scored]
-        failed_prompt, (sums_low, sums_high) = judged.sample_prompt[asked], (end[asked] for end in ends)
+        prompt, values = of.prompt[scored], sums[scored] / n_read[scored]
+        failed_prompt, (sums_low, sums_high) = of.prompt[asked], (end[asked] for end in ends)
         n_samples = np.bincount(failed_prompt, minlength=n)
         value, scored_low, scored_high = exact_sums(prompt, values, n), np.zeros(n), np.zeros(n)
+        twin = None if of.twin is None else of.twin[scored]
     n_images = np.bincount(prompt, minlength=n)
     deviations = values - (value / np.maximum(n_images, 1))[prompt]
     columns = {
@@ -78,8 +83,8 @@ def prompt_sums(
         "prompt": judged.prompt_code,
         "is_known": is_known,
     }
-    if judged.twin is not None:
-        columns |= _distinct(judged.twin[scored], prompt, deviations, n)
+    if twin is not None:
+        columns |= _distinct(twin, prompt, deviations, n)
     asked_prompts = np.flatnonzero(n_judgements)
     return PromptSums({name: values[asked_prompts] for name, values in columns.items()})
 

@@ -89,11 +89,24 @@ def each_request(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.
     of_lists = [name for name, rubric in rubrics.items() if rubric.is_of_lists]
     if not of_lists:
         return judgements
-    is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null()
+    is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null() & pl.col("request_key").is_not_null()
     listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"request_key": pl.String})))
     keys = listed.list.eval(pl.element().struct.field("request_key")).list.unique()  # items asked together have one
     each = judgements.filter(is_list).with_columns(request_key=keys).explode("request_key")
     return pl.concat([judgements.filter(~is_list), each])
+
+
+def items_not_asked(judgements: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """A row for each item of a kind that these judgements without a request have, with its id in `item` (null before).
+
+    Where the list of items is missing, or nobody could read it, there may be some of every kind: one row, its `item` empty.
+    """
+    listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"id": pl.String, "kinds": pl.List(pl.String)})))
+    is_known = pl.col("items_json").is_not_null()
+    each = judgements.filter(is_known).with_columns(one=listed).explode("one")
+    mine = each.filter(pl.col("one").struct.field("kinds").list.contains(kind))
+    mine = mine.with_columns(item=pl.col("one").struct.field("id")).drop("one")
+    return pl.concat([mine, judgements.filter(~is_known).with_columns(item=pl.lit("")).select(mine.columns)])
 
 
 def number_of(digest: str) -> pl.Expr:

@@ -23,6 +23,7 @@ ROWS_IN_MEMORY = 250_000
 _HASHED_AT_ONCE = 50_000
 
 
+_ITEMS_NOT_ASKED = pl.when(pl.col("request_key").is_null()).then(" " + pl.col("items_json")).fill_null("")
 _SAMPLE = pl.col("sample_id") + (" " + pl.col("second_sample_id")).fill_null("")
 
 
@@ -36,7 +37,7 @@ def plan_id(
 ) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
-    Of a pair, second_sample_id follows sample_id.
+    Of a pair, second_sample_id follows sample_id; of a sample that is not asked, the items it has follow the reason.
     Before them stand the dataset, whose parts number those of the plan, the looks by which they are cut, if any, and
     the digests of the rubrics planned by, one a line:
     `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
@@ -45,7 +46,7 @@ def plan_id(
     lines = judgements.select(
         line=pl.concat_str(
             _SAMPLE, "rubric_id", "judge_model", pl.col("repeat").cast(pl.String), "occasion",
-            pl.coalesce("request_key", "reason").fill_null(""), separator=" ",
+            pl.coalesce("request_key", "reason").fill_null("") + _ITEMS_NOT_ASKED, separator=" ",
         ),
     )  # fmt: skip
     n_rows = int(judgements.select(pl.len()).collect().item())

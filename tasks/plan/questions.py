@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from rubrics.items import BadItems, questions_of
+from rubrics.items import BadItems, Item, items_of, questions_of
 from rubrics.model import Rubric, Variant
 from rubrics.rendering import MissingColumns, NoPrompt, Rendered, UnknownValue, prompt_id, render, report_category, variant_of
 from rubrics.rules import facts, is_null
@@ -48,7 +49,7 @@ class Question:
     parameters: bytes = b"{}"
     templates: tuple[KeyTemplate, ...] = ()
     parts: tuple["Question", ...] = ()  # of a sample with items: what is asked of it
-    items: tuple[Mapping[str, object], ...] = ()  # and of each item its part's number, its place there, and what figures need
+    items: tuple[Mapping[str, object], ...] = ()  # and what figures need of each, if asked its part's number and place there
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,15 @@ class Questions:
         return bool(self.rubric.messages) and not self.judge.recorded
 
     def of(self, status: str, texts: Texts, shown: Roles) -> Question:
-        """What is asked about a sample of this status with these texts and pictures."""
+        """What is asked about a sample of this status with these texts and pictures; of one not asked, which items it has."""
+        found = self._of(status, texts, shown)
+        if self.rubric.items is None or found.status == JudgementStatus.PLANNED:
+            return found
+        with suppress(BadItems):  # nobody knows how many
+            return replace(found, items=tuple(_entry(item) for item in items_of(self.rubric, _values(texts))))
+        return found
+
+    def _of(self, status: str, texts: Texts, shown: Roles) -> Question:
         if status == SampleStatus.DUPLICATE:
             return Question(JudgementStatus.DUPLICATE, "same_sample")  # an older release did not say of which
         if status != SampleStatus.OK:
@@ -153,10 +162,7 @@ class Questions:
         for items, rendered, looked_at in questions_of(self.rubric, values, has_image or not self.is_asked, counted):
             for item in items:
                 place = item.id if self.rubric.items and self.rubric.items.is_together else ""
-                listed.append({
-                    "part": len(parts), "item": place, "id": item.id, "kinds": list(item.kinds), "weight": item.weight,
-                    "depends_on": list(item.depends_on),
-                })  # fmt: skip
+                listed.append({"part": len(parts), "item": place, **_entry(item)})
             of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
             parts.append(self._planned(rendered.variant, rendered, looked_at | of_part))
         return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
@@ -178,6 +184,10 @@ class Questions:
         return Question(
             JudgementStatus.PLANNED, None, variant.category, messages, slots, looked_at, parameters, templates
         )  # fmt: skip
+
+
+def _entry(item: Item) -> dict[str, object]:
+    return {"id": item.id, "kinds": list(item.kinds), "weight": item.weight, "depends_on": list(item.depends_on)}
 
 
 def _values(texts: Texts) -> dict[str, str | None]:

@@ -135,6 +135,8 @@ class Planner:
                 named = [sample_id] if question.messages is None else [own[place] for place in at]
                 for repeat, template in enumerate(question.templates):
                     raw[row * n_repeats + repeat] = template.key(named)
+                if question.items and not question.parts:
+                    lists[row * n_repeats : (row + 1) * n_repeats] = [canonical_json(question.items)] * n_repeats
                 for repeat in range(n_repeats) if question.parts else ():
                     place = row * n_repeats + repeat
                     of_parts = [

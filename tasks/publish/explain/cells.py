@@ -13,6 +13,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
+from tasks.lake.request_rows import items_not_asked
 from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
 from tasks.publish.reading import Publication, load_cells
 
@@ -172,7 +173,7 @@ def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFra
     """What was asked and answered of each of these judgements, in their order."""
     of_items = {
         row["request_key"]: [str(item["request_key"]) for item in json.loads(row["items_json"])]
-        for row in members.filter(pl.col("items_json").is_not_null()).to_dicts()
+        for row in members.filter(pl.col("items_json").is_not_null(), pl.col("request_key").is_not_null()).to_dicts()
     }
     keys = [*members["request_key"].drop_nulls(), *(key for listed in of_items.values() for key in listed)]
     sample_ids = members["sample_id"].to_list()
@@ -227,18 +228,14 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
         judgements = judgements.filter(category.is_in(named.to_list()))
     scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == cell["dimension"])
     scores = scores.select(
-        "request_key",
-        "score",
-        "note",
-        "bound_low",
-        "bound_high",
-        "score_span",
-        score_status="status",
-        score_reason="reason",
-        ask_index_read="ask_index",
-        item=pl.col("item").fill_null(""),
-    )
+        "request_key", "score", "note", "bound_low", "bound_high", "score_span", item=pl.col("item").fill_null(""),
+        score_status="status", score_reason="reason", ask_index_read="ask_index",
+    )  # fmt: skip
     joined = judgements.join(scores, on="request_key", how="left").collect()
+    without = items_not_asked(joined.filter(pl.col("request_key").is_null()), str(cell["dimension"])).select(joined.columns)
+    with_request = joined.filter(pl.col("request_key").is_not_null())
+    if any((some["item"].fill_null("") != "").any() for some in (without, with_request)):  # of a kind: item by item
+        joined = pl.concat([with_request, without])
     applies = ~pl.col("score_status").is_in([word.value for word in NO_FAILURES]).fill_null(value=False)
     asked = joined.filter(applies, pl.col("score_status").is_not_null() | pl.col("request_key").is_null())
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
