@@ -58,6 +58,12 @@ IS_PRIMARY = flag(
 )
 N_FAMILY = count("n_family", "Comparisons in the family; one that appears as several kinds counts once.", null=True)
 N_PROMPTS_PAIRED = count("n_prompts_paired", "Prompts scored for both checkpoints (paired prompts).")
+N_PROMPTS_IDENTICAL = count(
+    "n_prompts_identical",
+    "Paired prompts for which both checkpoints are asked the very same, pictures byte for byte: the difference is 0 there, "
+    "whatever the judge says. Null if the two were not compared.",
+    null=True,
+)
 WIN = count("win", "Paired prompts on which a scores higher.")
 TIE = count("tie", "Paired prompts on which both score the same.")
 LOSS = count("loss", "Paired prompts on which b scores higher.")
@@ -145,6 +151,10 @@ PLACE = count(
 PREDECESSOR = text("predecessor", "The checkpoint directly before, of the same model; it may be missing here.", null=True)
 TO_PREDECESSOR = _difference("predecessor", "the previous checkpoint")
 DELTA_PREDECESSOR, P_PREDECESSOR = TO_PREDECESSOR[0], TO_PREDECESSOR[3]
+N_IDENTICAL = tuple(
+    count(f"n_identical_{name}", f"Of n_prompts_{name}, those with the very same pictures: see comparisons.", null=True)
+    for name in ("predecessor", "baseline")
+)
 BASELINE = text("baseline", "The baseline, as `model/checkpoint`.", null=True)
 TO_BASELINE = _difference("baseline", "the baseline")
 DELTA_BASELINE, P_BASELINE = TO_BASELINE[0], TO_BASELINE[3]

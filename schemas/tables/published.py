@@ -49,14 +49,14 @@ COMPARISONS = Table(
         c.TEST, c.P, c.P_ADJUSTED, c.VERDICT, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, c.N_PROMPTS_PAIRED, c.WIN,
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
         c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY, c.P_FAILURES_LOW,
-        c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH, f.LOOK, f.N_LOOKS,
+        c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH, f.LOOK, f.N_LOOKS, c.N_PROMPTS_IDENTICAL,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
     ),
     later=(
         "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high", "verdict", "is_primary", "p_failures_low",
-        "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks",
+        "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks", "n_prompts_identical",
     ),
     about="One row per comparison of two checkpoints, a and b, in one cell. Positive differences favor a.",
 )  # fmt: skip
@@ -72,9 +72,10 @@ STANDINGS = Table(
         c.SHARED_ESTIMATE,
         c.IS_REORDERED, f.N_IMAGES, f.N_JUDGEMENTS, f.N_FAILED, f.COVERAGE, f.COVERAGE_FLOOR, c.FAILS_MORE,
         c.PREDECESSOR, *c.TO_PREDECESSOR, c.BASELINE, *c.TO_BASELINE, c.ADJUSTMENT, c.FAMILY, c.N_FAMILY, f.CELL_ID,
+        *c.N_IDENTICAL,
     ),
     key=("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint"),
-    later=("smallest_category", "place"),
+    later=("smallest_category", "place", "n_identical_predecessor", "n_identical_baseline"),
     about="Who is better, and how sure that is: one row per checkpoint in each ranking.",
 )  # fmt: skip
 """Everything that shows ranks shows these rows."""

@@ -66,6 +66,13 @@ class Judged:
         named = [(self.strata.select(CELL).row(number), str(version)) for version, number in used_in.iter_rows()]
         return {cell: frozenset(version for other, version in named if other == cell) for cell in cells}
 
+    @cached_property
+    def asked(self) -> Array:
+        """A number for the requests of each prompt: the same where the very same is asked, pictures and all."""
+        found, keys = np.zeros(self.n_prompts, np.uint64), self.keys
+        np.add.at(found, self.prompt[keys.row], keys.key * np.uint64(3) + keys.check)
+        return found
+
     @property
     def n_prompts(self) -> int:
         """Prompts within cells and categories."""

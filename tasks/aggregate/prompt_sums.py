@@ -18,9 +18,9 @@ class PromptSums:
     A sample is here of a kind each of its items. They are `n_samples`, `n_images` (with a score), `value` (sum of the scored
     samples' means), `squares` (their squared deviations from the prompt's mean), `low` and `high` (sums over all samples, a
     failure at its lowest, at its highest); in judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are
-    numbers, `is_known` as in outcomes. Where samples stand there again: `n_distinct`, those that do not, and `distinct_squares`,
-    the squares of the sums of the deviations of all that are one: what varies by itself is one sample however often it stands
-    there.
+    numbers, `is_known` as in outcomes, `asked` as in Judged. Where samples stand there again: `n_distinct`, those that do not,
+    and `distinct_squares`, the squares of the sums of the deviations of all that are one: what varies by itself is one sample
+    however often it stands there.
     """
 
     columns: Mapping[str, Array]
@@ -82,6 +82,7 @@ def prompt_sums(
         "stratum": judged.stratum,
         "prompt": judged.prompt_code,
         "is_known": is_known,
+        "asked": judged.asked,
     }
     if twin is not None:
         columns |= _distinct(twin, prompt, deviations, n)

@@ -211,7 +211,7 @@ def _add_differences(row: Row, compared: Sequence[Row]) -> None:
         row |= {f"delta_{name}{end}": pair.get(column) for end, column in _BESIDE.items()}
         row |= {
             f"p_{name}": pair.get("p_adjusted"), f"verdict_{name}": pair.get("verdict"), f"reason_{name}": pair.get("reason"),
-            f"n_prompts_{name}": pair["n_prompts_paired"],
+            f"n_prompts_{name}": pair["n_prompts_paired"], f"n_identical_{name}": pair.get("n_prompts_identical"),
         }  # fmt: skip
     families = [pair for pair in compared if pair.get("family") is not None]
     if families:

@@ -101,6 +101,12 @@ class Tally:
         return np.add.reduceat(n_distinct, starts), within
 
     @cached_property
+    def asked(self) -> Array:
+        """What was asked of each prompt of `scored`, as a number."""
+        order, starts = self._by_prompt
+        return np.add.reduceat(self.columns["asked"][order], starts) if len(order) else self.columns["asked"][order]
+
+    @cached_property
     def _by_prompt(self) -> tuple[Array, Array]:
         """The rows with a score, those of a prompt side by side, and where each prompt begins among them."""
         order = np.flatnonzero(self.columns["n_images"] > 0)

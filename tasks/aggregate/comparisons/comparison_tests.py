@@ -23,7 +23,7 @@ class Paired:
     """A mean less another over the prompts scored for both; `se` and `df` None where there is one such prompt.
 
     `parts` are what each prompt adds to delta, `weights` its weight in it (their sum is 1), shape (n_prompts,). `n_effective`:
-    prompts of the same weight each that would say as much.
+    prompts of the same weight each that would say as much. `n_identical`: prompts of which both are asked the very same.
     """
 
     delta: float
@@ -36,6 +36,7 @@ class Paired:
     parts: Array
     weights: Array
     n_effective: float
+    n_identical: int = 0
 
 
 def paired(a: Tally, b: Tally, width: float) -> Paired | None:
@@ -47,9 +48,11 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
     if a.scored is None or b.scored is None:
         return None
     (sums_a, counts_a, _, prompts_a), (sums_b, counts_b, _, prompts_b) = a.scored, b.scored
+    asked_a, asked_b = a.asked, b.asked
     if not np.array_equal(prompts_a, prompts_b):
         _, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
         sums_a, counts_a, sums_b, counts_b = sums_a[in_a], counts_a[in_a], sums_b[in_b], counts_b[in_b]
+        asked_a, asked_b = asked_a[in_a], asked_b[in_b]
     n_prompts = len(sums_a)
     if not n_prompts:
         return None
@@ -58,7 +61,8 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
     found = _difference(sums_a, counts_a, sums_b, counts_b)
     se, df = (None, None) if n_prompts == 1 else (found.se, found.df)
     return Paired(
-        found.delta, se, df, n_prompts, win, n_prompts - win - loss, loss, found.parts, found.weights, found.n_effective
+        found.delta, se, df, n_prompts, win, n_prompts - win - loss, loss, found.parts, found.weights, found.n_effective,
+        int((asked_a == asked_b).sum()),
     )  # fmt: skip
 
 
@@ -87,7 +91,9 @@ def mean_of_paired(strata: Sequence[Paired]) -> Paired:
     """The unweighted mean of the categories' deltas; its error is that of intervals.error_over_strata()."""
     n = len(strata)
     delta = math.fsum(stratum.delta for stratum in strata) / n
-    counts = {name: sum(getattr(stratum, name) for stratum in strata) for name in ("n_prompts", "win", "tie", "loss")}
+    counts = {
+        name: sum(getattr(stratum, name) for stratum in strata) for name in ("n_prompts", "win", "tie", "loss", "n_identical")
+    }
     parts, weights = (np.concatenate([getattr(stratum, name) for stratum in strata]) / n for name in ("parts", "weights"))
     sizes = np.array([stratum.n_effective for stratum in strata])
     n_effective = n**2 / float((1 / sizes).sum())

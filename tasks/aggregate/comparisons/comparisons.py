@@ -184,6 +184,7 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
         return _null(ComparisonReason.DATASET_DIFFERS)
     joint = mean_of_paired(strata) if category == Total.MACRO else strata[0]
     counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
+    counts["n_prompts_identical"] = joint.n_identical
     counts |= looked_at(a.tally.reached, b.tally.reached)
     floor = statistics.min_paired_prompts
     look = look_of(a.tally.reached, b.tally.reached, _categories(both), floor)

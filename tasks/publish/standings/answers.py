@@ -19,7 +19,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     said = _best(ranked, name)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
-        said.append(_against_the_one_before(one, mine, other))
+        said += [_against_the_one_before(one, mine, other), *_the_very_same(one, mine)]
     unranked = [row for row in sorted(rows, key=oldest_first) if row["state"] != StandingState.RANKED]
     without = [(name(row), row["dimension"], no_rank(row)) for row in unranked]
     n_reasons = Counter(one for one, _ in {(one, reason) for one, _, reason in without})
@@ -125,6 +125,19 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
         told += f"; on {n_turned} failures could turn it" if n_turned else ""
     untested = f"; on {len(rows) - len(tested)} they were not compared" if len(tested) < len(rows) else ""
     return f"{told}{untested} ({sure})."
+
+
+def _the_very_same(one: str, rows: Sequence[Row]) -> list[str]:
+    """That some of its pictures are those of the one before: a folder exported twice, a fixed answer. Older rows do not say."""
+    n, of = max((row.get("n_identical_predecessor") or 0, row["n_prompts_predecessor"] or 0) for row in rows)
+    if not n:
+        return []
+    both = f"{one} and {rows[0]['predecessor']}"
+    if n == of:
+        what = "the one prompt" if n == 1 else f"all {n:,} prompts"
+        return [f"For {what}, {both} have the very same pictures: no judge can tell them apart."]
+    of_prompts = f"{n:,} of {of:,} prompts"
+    return [f"For {of_prompts}, {both} have the very same pictures: the difference is 0 there, whatever the judge says."]
 
 
 def _missed(rows: Sequence[tuple[str, Row]]) -> str:

@@ -13,7 +13,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import members_of
 from tasks.verify.partitions import adopt, compare_parts
 from tests.flows.flow_support import Said, cells_of
-from tests.support.painting import paint
+from tests.support.painting import COUNTING, paint, scenes
 
 BENCHMARK = """\
 name = "twins"
@@ -154,3 +154,32 @@ def test_the_recorded_reply_to_the_first_counts_for_both_and_the_copys_own_is_le
     assert "duplicates an earlier one; the reply to that one" in " ".join(imported.out.split())
     cell = cells_of(tmp_path / "lake").filter(category="__micro__", dimension="score", metric="mean").row(0, named=True)
     assert (cell["n_judgements"], cell["n_failed"], cell["estimate"]) == (4, 0, (1 + 2 + 3 + 1) / 4)
+
+
+VERY_SAME = {
+    "none": (0, ""),
+    "three of ten": (3, "For 3 of 10 prompts, step-3000 and step-2000 have the very same pictures: the difference is 0 there"),
+    "all": (10, "For all 10 prompts, step-3000 and step-2000 have the very same pictures: no judge can tell them apart."),
+}
+
+
+@pytest.mark.parametrize(("n_prompts", "says"), VERY_SAME.values(), ids=VERY_SAME.keys())
+def test_a_checkpoint_with_pictures_of_the_one_before_is_told(
+    n_prompts: int, says: str, tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    """Both pictures of each of the prompts are copied, as where a folder is exported twice, and one picture more."""
+    paint(tmp_path)
+    home = tmp_path / "scenes" / "demo-painter"
+    counting = [one for one in sorted((home / "step-2000").glob("*/")) if '"counting"' in (one / "metadata.jsonl").read_text()]
+    pictures = [one for folder in counting for one in sorted(folder.rglob("*.png"))]
+    for path in pictures[: 2 * n_prompts + 1]:
+        shutil.copyfile(path, home / "step-3000" / path.relative_to(home / "step-2000"))
+    (tmp_path / "b.toml").write_text(scenes("copied", where=COUNTING).format(url=judge_url))
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert ("very same" in said.out, says in " ".join(said.out.split())) == (bool(n_prompts), True), said
+    (folder,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "copied").iterdir() if path.is_dir())
+    counted = pl.read_parquet(folder / "comparisons.parquet").filter(category="__macro__")
+    found = {(row["checkpoint_a"], row["checkpoint_b"]): row["n_prompts_identical"] for row in counted.to_dicts()}
+    assert found.pop(("step-2000", "step-1000")) == 0
+    assert set(found.values()) <= {n_prompts, 0}
+    assert says in (folder / "report.html").read_text()
