@@ -86,7 +86,7 @@ class AgreementReason(StrEnum):
     TOO_FEW_ITEMS = "too_few_items"  # fewer than two samples that both assessed
     TOO_FEW_PROMPTS = "too_few_prompts"  # too few prompts for an interval or a correction
     TOO_MANY_ITEMS = "too_many_items"  # more samples than are compared pair by pair
-    NO_VARIATION = "no_variation"  # one side gives every sample the same number
+    NO_VARIATION = "no_variation"  # one side gives every sample the same number, or all prompts the same difference
     SCALE_NOT_DECLARED = "scale_not_declared"  # the two cannot be put on one scale
     NOT_ON_LABELS = "not_on_labels"  # a number is not a label of the scale, which kappa needs
     OFF_SCALE = "off_scale"  # the corrected mean lies outside the scale

@@ -91,6 +91,46 @@ def test_it_is_said_where_the_mean_may_not_be_the_leaderboards(uneven: bool | No
     assert any("the leaderboard's all pictures" in sentence for sentence in ranking(rows, []).sentences) == is_said
 
 
+def test_a_kindness_that_does_not_vary_is_told_without_an_interval() -> None:
+    still = {"ci_low_adjusted": None, "ci_high_adjusted": None, "n_prompts_labelled": 15}
+    told = "The judge is kinder to dear/2 than to plain by 2.00 (15 labelled prompts, no variation within a category)."
+    assert ranking(ROWS, [error("higher", 2.0) | still]).sentences[0] == told
+
+
+def untested(reason: str, other: str) -> dict[str, Any]:
+    return error("", 0.0) | {"p_adjusted": None, "verdict": None, "reason": reason, "model_b": other}
+
+
+WHETHER = "pairs of checkpoints it could not be tested whether the judge is kinder to one of the two"
+FEW = "they share too few labelled prompts, at least 10, and 3 of them in each category needed"
+CONTRARY = "it favours one in a category and the other in another, by the same on every prompt"
+
+
+@pytest.mark.parametrize(
+    ("compared", "said"),
+    [
+        (
+            [error("open", 0.1), untested("too_few_prompts", "x")],
+            [
+                "In the 1 pair of checkpoints that could be tested, the judge is kinder to neither than people, beyond chance.",
+                f"For 1 of 2 {WHETHER}: {FEW}.",
+            ],
+        ),
+        (
+            [error("higher", 1.8), *(untested("too_few_prompts", other) for other in "xy"), untested("no_variation", "z")],
+            [
+                "The judge is kinder to dear/2 than to plain by 1.80 (1.30 to 2.30).",
+                f"For 3 of 4 {WHETHER}: {FEW} (2); {CONTRARY} (1).",
+            ],
+        ),
+        ([untested("no_scores", other) for other in "xy"], [f"For 2 of 2 {WHETHER}: the judge has no score for a rated sample."]),
+    ],
+    ids=["the others do not differ", "another does", "none was tested"],
+)
+def test_how_many_pairs_could_not_be_tested_is_told_and_why(compared: list[dict[str, Any]], said: list[str]) -> None:
+    assert ranking(ROWS, compared).sentences[:-1] == said
+
+
 def test_no_kindness_is_said_where_it_was_looked_for_and_not_where_not() -> None:
     assert ranking(ROWS, [error("open", 0.1)]).sentences[0].startswith("For no two checkpoints is the judge kinder")
     assert len(ranking(ROWS, []).sentences) == 1

@@ -21,16 +21,16 @@ from tasks.aggregate.agreement.estimates import Made, Values, made
 from tasks.aggregate.agreement.grid import Grid, Part, System
 from tasks.aggregate.agreement.label_check import Check, label_check
 from tasks.aggregate.agreement.pairs import Rated
-from tasks.aggregate.comparisons.comparison_tests import t_test
+from tasks.aggregate.comparisons.comparison_tests import sign_flip_p, t_test
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.comparisons.families import corrected as corrected_family
+from tasks.aggregate.comparisons.sign_flip import SAME
 from tasks.aggregate.intervals import LEVEL, Interval, interval, rounded, t_quantile
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.standings import ranked
 from tasks.aggregate.tables import Settings
 
 Row = dict[str, object]
-_STILL = 1e-9  # of the scale's width: a spread below it is rounding
 RANKED = (Estimator.JUDGE, Estimator.LABELS, Estimator.PREDICTION_POWERED)
 
 
@@ -152,9 +152,11 @@ def _row(one: _Dimension, judge: str | None, place: str, estimator: Estimator, p
         return row | {"status": CellStatus.NULL.value, "reason": figure.reason.value if figure.reason else None}
     delta, se, df = figure.mean.mean, figure.mean.se, figure.mean.df
     row |= {"delta": delta, "delta_bound_low": delta, "delta_bound_high": delta, "se": se, "df": df}
-    if se is None or df is None or se <= _STILL * width:
-        why = AgreementReason.TOO_FEW_PROMPTS if se is None else AgreementReason.NO_VARIATION
-        return row | {"status": CellStatus.NO_INTERVAL.value, "reason": why.value}
+    if se is None or df is None:
+        return row | {"status": CellStatus.NO_INTERVAL.value, "reason": AgreementReason.TOO_FEW_PROMPTS.value}
+    if se <= SAME * width:  # also a corrected one is then people's alone: labels that do not vary leave the judge no slope
+        p = sign_flip_p(figure.strata, width)
+        return row | {"p": p, "status": CellStatus.NO_INTERVAL.value, "reason": AgreementReason.NO_VARIATION.value}
     half = t_quantile(LEVEL, df) * se
     return row | {
         "ci_low": max(-width, delta - half), "ci_high": min(width, delta + half), "p": t_test(delta, se, df),

@@ -29,7 +29,10 @@ class Values(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A figure with its standard error, or why there is none; `spread` is the raters' part of it."""
+    """A figure with its standard error, or why there is none; `spread` is the raters' part of it.
+
+    `strata`: each category's mean and number of prompts, of what it is made of; of a corrected figure, of people's part.
+    """
 
     mean: ClusteredMean | None
     reason: AgreementReason | None
@@ -37,6 +40,7 @@ class Made(NamedTuple):
     n_labelled: int
     tuning: float | None = None
     spread: RaterSpread | None = None
+    strata: tuple[tuple[float, int], ...] = ()
 
 
 def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
@@ -49,7 +53,8 @@ def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
         return Made(None, AgreementReason.NO_SCORES, 0, int(has_label.sum()))
     if estimator is Estimator.JUDGE:
         mean = stratified_mean(judged, strata)
-        return Made(mean, None if mean else AgreementReason.TOO_FEW_PROMPTS, int(has_score.sum()), int(both.sum()))
+        why = None if mean else AgreementReason.TOO_FEW_PROMPTS
+        return Made(mean, why, int(has_score.sum()), int(both.sum()), strata=_by_stratum(judged, strata))
     used, n_prompts = (both, int(has_score.sum())) if estimator is not Estimator.LABELS else (has_label, int(has_label.sum()))
     n_labelled = int(used.sum())
     n_each = np.bincount(strata[used], minlength=int(strata.max(initial=-1)) + 1)
@@ -59,6 +64,7 @@ def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
     if values.by_rater.shape[1] <= MAX_RATERS:
         spread = rater_spread(np.where(used[:, None], values.by_rater, np.nan), prompt_weights(used, strata))
     tuning = None
+    one = np.where(used, judged - values.labels if estimator is Estimator.JUDGE_ERROR else values.labels, np.nan)
     if estimator is Estimator.PREDICTION_POWERED:
         powered = stratified_powered(values.labels, judged, strata)
         if not (has_score & ~has_label).any() or powered is None:
@@ -67,6 +73,11 @@ def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
             return Made(None, why, n_prompts, n_labelled)
         mean, tuning = powered.clustered(), powered.tuning
     else:
-        one = judged - values.labels if estimator is Estimator.JUDGE_ERROR else values.labels
-        mean = stratified_mean(np.where(used, one, np.nan), strata)
-    return Made(with_raters(mean, spread) if mean else None, None, n_prompts, n_labelled, tuning, spread)
+        mean = stratified_mean(one, strata)
+    found = with_raters(mean, spread) if mean else None
+    return Made(found, None, n_prompts, n_labelled, tuning, spread, _by_stratum(one, strata))
+
+
+def _by_stratum(values: Floats, strata: np.ndarray) -> tuple[tuple[float, int], ...]:
+    parts = [values[(strata == number) & ~np.isnan(values)] for number in range(int(strata.max(initial=-1)) + 1)]
+    return tuple((float(part.mean()), len(part)) for part in parts if len(part))

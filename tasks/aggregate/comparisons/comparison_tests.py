@@ -137,13 +137,14 @@ def t_test(delta: float, se: float, df: float) -> float:
     return rounded(2.0 * float(scipy.special.stdtr(df, -abs(delta) / se)))
 
 
-def sign_flip_p(strata: Sequence[Paired], width: float) -> float | None:
-    """Exact p where every prompt differs by one amount: the share of sign patterns at least as extreme.
+def sign_flip_p(strata: Sequence[tuple[float, int]], width: float) -> float | None:
+    """Exact p where every prompt of a category differs by one amount: the share of sign patterns at least as extreme.
 
-    1 where nothing differs. None where categories differ in sign: their mean is then not the most extreme pattern.
+    `strata`: each category's difference and number of prompts. 1 where nothing differs. None where categories differ in sign:
+    their mean is then not the most extreme pattern.
     """
-    signs = {math.copysign(1, stratum.delta) for stratum in strata if abs(stratum.delta) > SAME * width}
-    n_flips = sum(stratum.n_prompts for stratum in strata if abs(stratum.delta) > SAME * width)
+    signs = {math.copysign(1, delta) for delta, _ in strata if abs(delta) > SAME * width}
+    n_flips = sum(n_prompts for delta, n_prompts in strata if abs(delta) > SAME * width)
     return 1.0 if not signs else (2.0 ** (1 - n_flips) if len(signs) == 1 else None)
 
 

@@ -194,7 +194,7 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
     row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width, "at": look}
     row |= _bounds(a.cells[category], b.cells[category], joint.delta, both)
     if is_still(joint, width):
-        p = sign_flip_p(strata, width)
+        p = sign_flip_p([(stratum.delta, stratum.n_prompts) for stratum in strata], width)
         test = None if p is None else ComparisonTest.SIGN_FLIP.value
         return row | {
             "p": None if p is None else look.p(p), "p_nominal": p, "test": test,

@@ -1,6 +1,7 @@
 """A judge's ranking beside people's and the corrected one, and what is said of it: on an agreement's page, in the terminal."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import polars as pl
 from schemas.records import UNNAMED
 from schemas.statuses.cells import ComparisonKind, Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator, LabelCheck
-from tasks.publish.standings.wording import rank
+from tasks.publish.standings.wording import counted, rank
 
 PEOPLE = "people"
 UNEVEN = (
@@ -49,6 +50,7 @@ def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str 
         yield Ranking(f"{rubric_id}: {dimension}{place}, judge {judge}", headers, lines, sentences)
 
 
+_NEEDED = f"at least {MIN_LABELLED}, and {MIN_IN_STRATUM} of them in each category"
 _BY = (Estimator.PREDICTION_POWERED, Estimator.LABELS, Estimator.JUDGE)
 _BESIDE = (Estimator.JUDGE, Estimator.LABELS, Estimator.PREDICTION_POWERED)
 
@@ -82,13 +84,32 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str |
     found = [_kindness(row) for row in said.head(_N_SAID).iter_rows(named=True)]
     if said.height > _N_SAID:
         found.append(f"The same holds for {said.height - _N_SAID} more pairs: see corrected_comparisons, estimator judge_error.")
-    if not found and pairs["p_adjusted"].is_not_null().any():
-        found.append(f"For no two checkpoints is the judge kinder to one of them than {reference or PEOPLE}, beyond chance.")
+    found += [*([] if found else _not_kinder(pairs, reference or PEOPLE)), *_untested(pairs)]
     checks = standings.filter(pl.col("label_check").is_not_null()).select("label_check", "p_labels_random").unique()
     remedy = "have randomly drawn prompts rated (--label-next)" if reference is None else "give that judge a `share`"
     found += [UNEVEN] if standings["has_uneven_prompts"].any() else []
     found += [*_corrected_with(compared, reference or PEOPLE), *_too_few(standings)]
     return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
+
+
+def _not_kinder(pairs: pl.DataFrame, reference: str) -> list[str]:
+    """That no kindness was found, of those pairs that it was looked for in."""
+    n = pairs["p_adjusted"].count()
+    if n < pairs.height:
+        told = f"In the {counted(n, 'pair')} of checkpoints that could be tested, the judge is kinder to neither than {reference}"
+        return [f"{told}, beyond chance."] if n else []
+    return [f"For no two checkpoints is the judge kinder to one of them than {reference}, beyond chance."] if n else []
+
+
+def _untested(pairs: pl.DataFrame) -> list[str]:
+    """Of how many pairs it cannot be said whether the judge is kinder to one, and why."""
+    without = pairs.filter(pl.col("p_adjusted").is_null())
+    if without.is_empty():
+        return []
+    whys = Counter(_UNTESTED.get(reason, str(reason)) for reason in without["reason"])
+    why = "; ".join(words if len(whys) == 1 else f"{words} ({n:,})" for words, n in whys.most_common())
+    of = f"{without.height:,} of {counted(pairs.height, 'pair')} of checkpoints"
+    return [f"For {of} it could not be tested whether the judge is kinder to one of the two: {why}."]
 
 
 def _corrected_with(compared: pl.DataFrame, reference: str) -> list[str]:
@@ -107,22 +128,29 @@ def _too_few(standings: pl.DataFrame) -> list[str]:
     few = standings.filter(estimator=Estimator.PREDICTION_POWERED.value, reason=AgreementReason.TOO_FEW_PROMPTS.value)
     n = few["n_prompts_labelled"]
     told = " to ".join(dict.fromkeys([str(n.min()), str(n.max())]))
-    need = f"at least {MIN_LABELLED}, and {MIN_IN_STRATUM} of them in each category"
     return (
         []
         if few.is_empty()
-        else [f"too_few_prompts: {told} prompts of a checkpoint are labelled; a corrected figure needs {need}."]
+        else [f"too_few_prompts: {told} prompts of a checkpoint are labelled; a corrected figure needs {_NEEDED}."]
     )
 
 
 def _kindness(row: dict[str, Any]) -> str:
     kind, other = ("a", "b") if row["verdict"] == "higher" else ("b", "a")
     names = [name_of_checkpoint(row[f"model_{end}"], row[f"checkpoint_{end}"]) for end in (kind, other)]
+    told = f"The judge is kinder to {names[0]} than to {names[1]} by {abs(row['delta']):.2f}"
+    if row["ci_low_adjusted"] is None:  # nothing varies, at least within categories
+        return f"{told} ({counted(row['n_prompts_labelled'], 'labelled prompt')}, no variation within a category)."
     low, high = sorted((abs(row["ci_low_adjusted"]), abs(row["ci_high_adjusted"])))
-    return f"The judge is kinder to {names[0]} than to {names[1]} by {abs(row['delta']):.2f} ({low:.2f} to {high:.2f})."
+    return f"{told} ({low:.2f} to {high:.2f})."
 
 
 _N_SAID = 5
+_UNTESTED = {
+    AgreementReason.NO_SCORES.value: "the judge has no score for a rated sample",
+    AgreementReason.TOO_FEW_PROMPTS.value: f"they share too few labelled prompts, {_NEEDED} needed",
+    AgreementReason.NO_VARIATION.value: "it favours one in a category and the other in another, by the same on every prompt",
+}
 _CHECKS = {
     LabelCheck.RANDOM: "The labels look like a random part of the prompts (p = {p:.3f}).",
     LabelCheck.CHOSEN_BY_SCORE: (

@@ -37,7 +37,7 @@ def tables(
         raters: tuple[str, ...] = ("ann",),
         primary: list[str] | None = None,
         reference: str | None = None,
-        everywhere: float | None = None,
+        everywhere: float | dict[str, float] | None = None,
         has_categories: bool = True,
         twice: tuple[str, int] | None = None,
         is_judged: bool = True,
@@ -49,8 +49,10 @@ def tables(
         for model in models:
             people = np.clip(quality + BETTER.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
             judged = np.clip(people + KINDNESS.get(model, 0) + rng.normal(0, 0.4, N), 0, 10)
-            if everywhere is not None:
+            if isinstance(everywhere, float):
                 people = judged = np.full(N, everywhere)
+            elif everywhere is not None:
+                people, judged = quality, quality + everywhere[model]
             for p in range(N):
                 scores = dict.fromkeys(dimensions, float(judged[p])) if is_judged else {}
                 category = f"c{p // 60}" if has_categories else None
@@ -179,8 +181,24 @@ def test_what_unnamed_raters_lean_to_is_not_known(tables: Callable[..., Tables])
 
 
 def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: Callable[..., Tables]) -> None:
-    found = tables(everywhere=5.0)["corrected_standings"]
-    assert set(found.select("state", "reason").iter_rows()) == {("not_compared", "no_variation")}
+    found = tables(everywhere=5.0)
+    of_both = found["corrected_standings"].filter(estimator="prediction_powered")
+    assert set(of_both.select("state", "reason").iter_rows()) == {("not_compared", "no_variation")}
+    assert set(ranks(found, "labels").values()) == {(1, 3)}
+    assert between(found, "labels")["p"] == 1
+
+
+def test_where_every_prompt_differs_by_the_same_amount_the_sign_flip_test_tells(tables: Callable[..., Tables]) -> None:
+    found = tables(lambda p, _m, _q: p % 10 == 0, everywhere={"dear": 2.0, "plain": 0.0, "poor": 0.0})
+    row = between(found, "judge_error")
+    assert (row["p"], row["verdict"], row["status"], row["reason"]) == (2.0**-11, "higher", "no_interval", "no_variation")
+    assert (row["ci_low"], row["ci_low_adjusted"]) == (None, None)
+    assert between(found, "judge_error", "plain", "poor")["p"] == 1
+    said = next(rankings(found["corrected_standings"], found["corrected_comparisons"])).sentences
+    assert [one for one in said if "kinder" in one] == [
+        f"The judge is kinder to dear/1 than to {other}/1 by 2.00 (12 labelled prompts, no variation within a category)."
+        for other in ("plain", "poor")
+    ]
 
 
 def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_others_theirs(tables: Callable[..., Tables]) -> None:
