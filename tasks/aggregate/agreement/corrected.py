@@ -186,9 +186,12 @@ def leaderboard_of(context: StageContext) -> dict[Table, pl.DataFrame]:
 
 def as_published(made: Mapping[Table, pl.DataFrame], board: Mapping[Table, pl.DataFrame]) -> dict[Table, pl.DataFrame]:
     """Both corrected tables with the leaderboard's figures, verdicts and ranks in the judge's rows. What it lacks stays."""
+    standings = _from(board[STANDINGS], STANDINGS.key, made[CORRECTED_STANDINGS], _RANKED)
+    is_unexplained = pl.col("reason").is_null() & pl.col("ci_low").is_null()  # ranked there, but these intervals are not those
+    why = pl.when(is_unexplained).then(made[CORRECTED_STANDINGS]["reason"]).otherwise("reason")
     return {
         CORRECTED_COMPARISONS: _from(board[COMPARISONS], COMPARISONS.key, made[CORRECTED_COMPARISONS], _COMPARED),
-        CORRECTED_STANDINGS: _from(board[STANDINGS], STANDINGS.key, made[CORRECTED_STANDINGS], _RANKED),
+        CORRECTED_STANDINGS: standings.with_columns(reason=why),
     }
 
 

@@ -188,11 +188,12 @@ def _standing_rows(one: _Dimension) -> Iterator[Row]:
                         mean, reason = None, AgreementReason.OFF_SCALE
                     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
                     found = ends if isinstance(ends, Interval) else None
+                    why = reason or (ends if mean and not found else None)
                     yield _named(one, judge, place, estimator, figure) | {
                         "model": model, "checkpoint": checkpoint, "is_headline": one.is_headline,
                         "estimate": mean.mean if mean else None, "se": mean.se if mean else None, "df": mean.df if mean else None,
                         "ci_low": found.low if found else None, "ci_high": found.high if found else None,
-                        "scale_low": rated.low, "scale_high": rated.high, "reason": reason.value if reason else None,
+                        "scale_low": rated.low, "scale_high": rated.high, "reason": str(why) if why else None,
                         "has_uneven_prompts": None if judge is None else one.grid.is_uneven(judge, number, part),
                     }  # fmt: skip
 
@@ -218,7 +219,9 @@ def _placed(rows: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
         is_ranked = len(mine) > 1 and (row["model"], row["checkpoint"]) in mine
         state = StandingState.RANKED if is_ranked else StandingState.NOT_COMPARED
         own = next((why for ends, why in gaps.get(_ranking(row), {}).items() if (row["model"], row["checkpoint"]) in ends), None)
-        why = None if is_ranked else row["reason"] or own or AgreementReason.TOO_FEW_PROMPTS.value
+        why = row["reason"]  # of the missing mean or interval; that of a missing rank goes before an interval's
+        if not is_ranked and row["estimate"] is not None:
+            why = own or AgreementReason.TOO_FEW_PROMPTS.value
         done.append(row | {"state": state.value, "reason": why})
     return done
 

@@ -67,7 +67,9 @@ def _number(row: dict[str, object] | None) -> float:
 def _standing(row: dict[str, object] | None) -> tuple[str, str]:
     if row is None:
         return "", ""
-    return figure(row), "" if row["rank_low"] is None else f"rank {rank(row)} of {row['n_ranked']}"
+    if row["rank_low"] is not None:
+        return figure(row), f"rank {rank(row)} of {row['n_ranked']}"
+    return figure(row), "" if row["estimate"] is None else f"no rank ({row['reason']})"
 
 
 def name_of_checkpoint(model: str, checkpoint: str) -> str:

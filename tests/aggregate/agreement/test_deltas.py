@@ -10,8 +10,9 @@ from polars.testing import assert_frame_equal
 
 from schemas.benchmark.file import Statistics
 from schemas.tables.agreement import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
+from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.table import conform
-from tasks.aggregate.agreement.corrected import corrected
+from tasks.aggregate.agreement.corrected import as_published, corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.rated import rated_dimensions
 from tasks.aggregate.tables import Settings
@@ -188,6 +189,18 @@ def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: C
     assert between(found, "labels")["p"] == 1
 
 
+def test_a_mean_without_an_interval_says_why_also_where_its_rank_is_the_leaderboards(tables: Callable[..., Tables]) -> None:
+    """The interval is the agreement's own, the rank and its reason the leaderboard's, which has none to give."""
+    found = tables(everywhere=5.0)
+    mine = {table: found[table.name] for table in (CORRECTED_COMPARISONS, CORRECTED_STANDINGS)}
+    of_judge = mine[CORRECTED_STANDINGS].filter(estimator="judge").with_columns(reason=pl.lit(None, pl.String))
+    ranked = of_judge.select(pl.col(name) for name in STANDINGS.columns if name in of_judge.columns)
+    board = {COMPARISONS: COMPARISONS.empty(), STANDINGS: pl.concat([STANDINGS.empty(), ranked], how="diagonal_relaxed")}
+    for standings in (mine[CORRECTED_STANDINGS], as_published(mine, board)[CORRECTED_STANDINGS]):
+        of_one = standings.filter(pl.col("estimator").is_in(["judge", "labels"]))
+        assert set(of_one.select("state", "ci_low", "reason").iter_rows()) == {("ranked", None, "no_variation")}
+
+
 def test_where_every_prompt_differs_by_the_same_amount_the_sign_flip_test_tells(tables: Callable[..., Tables]) -> None:
     found = tables(lambda p, _m, _q: p % 10 == 0, everywhere={"dear": 2.0, "plain": 0.0, "poor": 0.0})
     row = between(found, "judge_error")
@@ -205,6 +218,9 @@ def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_oth
     found = tables(lambda p, model, _q: p % 2 == (model == "poor"))
     assert ranks(found, "prediction_powered") == {"plain": (1, 1), "dear": (2, 2), "poor": (None, None)}
     assert ranks(found, "judge")["poor"] == (3, 3)
+    lines = next(rankings(found["corrected_standings"], found["corrected_comparisons"])).lines
+    (line,) = (line for line in lines if line[0] == "poor/1")
+    assert line[4::2] == ["no rank (too_few_prompts)"] * 2
 
 
 @pytest.mark.parametrize("how", [{"scale": None}, {"models": ("dear",)}], ids=["no scale", "one checkpoint"])
