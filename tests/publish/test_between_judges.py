@@ -160,6 +160,52 @@ def test_of_several_measures_those_are_counted_on_which_all_judges_agree():
     ]
 
 
+BLOCKED = {"state": "blocked", "standing_reason": "not_found", "coverage": 0.5}
+FEW = {"state": "too_few", "standing_reason": "too_few_prompts", "n_prompts": 1}
+ALONE_ONE = {"state": "not_compared", "standing_reason": "alone"}
+
+
+def unranked(*by_judge):
+    """Rows of 1 and 2 of judges a, b, …: what each judge's pair of rows says."""
+    return [
+        row(name, judge_model=judge, **why)
+        for judge, mine in zip("abcde", by_judge, strict=False) for name, why in zip("12", mine, strict=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        pytest.param(unranked((FEW, FEW), (FEW, FEW)), ["By both judges 1 and 2: no rank: 1 prompt, 5 needed."], id="too few"),
+        pytest.param(
+            [row("1", judge_model=judge, **ALONE_ONE) for judge in "ab"],
+            ["By both judges 1: no rank: there is no other checkpoint to compare it with."],
+            id="one checkpoint",
+        ),
+        pytest.param(
+            unranked((FEW, FEW), (BLOCKED, BLOCKED), (BLOCKED, BLOCKED)),
+            [
+                "By b and c 1 and 2: blocked, 50.0 % of the judgements have a score.",
+                "By a 1 and 2: no rank: 1 prompt, 5 needed.",
+            ],
+            id="judges for different reasons",
+        ),
+        pytest.param(
+            unranked(*(({**BLOCKED, "coverage": n / 10}, FEW) for n in range(5)))[:9],
+            [
+                "By a, b, c and d 2: no rank: 1 prompt, 5 needed.",
+                "By a 1: blocked, 0.0 % of the judgements have a score.",
+                "By b 1: blocked, 10.0 % of the judgements have a score.",
+                "Why others have no rank, each judge's own answer says: 3 more reasons.",
+            ],
+            id="many reasons",
+        ),
+    ],
+)
+def test_why_some_have_no_rank_is_said_as_one_judges_answer_says_it(rows, said):
+    assert between_judges(rows) == [*said, "No score is missing."]
+
+
 def test_one_judge_is_told_by_its_own_answer_alone():
     assert between_judges([row(name, judge_model="a") for name in "12"]) == []
     assert between_judges([row(name, judge_model=judge) for name, judge in product("12", "ab")])

@@ -20,14 +20,18 @@ def answers(rows: Sequence[Row]) -> list[str]:
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
         said += [_against_the_one_before(one, mine, other), *_the_very_same(one, mine)]
+    return [*said, *not_ranked(rows, name), missing(rows)]
+
+
+def not_ranked(rows: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
+    """Who has no rank by one judge, and why: a sentence for each reason."""
     unranked = [row for row in sorted(rows, key=oldest_first) if row["state"] != StandingState.RANKED]
     without = [(name(row), row["dimension"], no_rank(row)) for row in unranked]
     n_reasons = Counter(one for one, _ in {(one, reason) for one, _, reason in without})
     reasons: dict[str, list[str]] = {}
     for one, dimension, reason in without:
         reasons.setdefault(reason, []).append(one if n_reasons[one] == 1 else f"{one} in {dimension}")
-    said += [f"{listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
-    return [*said, missing(rows)]
+    return [f"{listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
 
 
 def missing(rows: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from functools import reduce
 from itertools import chain
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
-from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of
+from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of, not_ranked
 from tasks.publish.standings.wording import Row, best_first, namer, tells_best
 
 _CLAIMS = {ComparisonVerdict.HIGHER: "better", ComparisonVerdict.LOWER: "worse"}
@@ -20,8 +20,10 @@ def between_judges(rows: Sequence[Row]) -> list[str]:
     if len(judges) < 2:
         return []
     if len({_measure(row) for row in rows}) > 1:
-        return [*_newest_on_measures(rows, judges), *_for_themselves(rows), missing(rows)]
-    return [*_best(rows, judges), *_newest(rows, judges), *_for_themselves(rows), missing(rows)]
+        said = _newest_on_measures(rows, judges)
+    else:
+        said = [*_best(rows, judges), *_newest(rows, judges)]
+    return [*said, *_not_ranked(rows, judges), *_for_themselves(rows), missing(rows)]
 
 
 def _for_themselves(rows: Sequence[Row]) -> list[str]:
@@ -55,7 +57,7 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     if len(by_judge) < 2:
         return []
     without = [judge for judge in judges if judge not in by_judge]
-    unlike = _not_ranked({judge: [name(row) for row in mine] for judge, mine in by_judge.items()})
+    unlike = _ranked_by_others({judge: [name(row) for row in mine] for judge, mine in by_judge.items()})
     unlike += [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no ranking"] if without else []
     behind = f" ({'; '.join(unlike)})" if unlike else ""
     if not any(tells_best(mine) for mine in by_judge.values()):
@@ -74,12 +76,26 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     return [f"By {_all_of(by_judge)} {listed(common)} {many} the best{behind}; {further}."]
 
 
-def _not_ranked(ranked: Mapping[str, Sequence[str]]) -> list[str]:
+def _ranked_by_others(ranked: Mapping[str, Sequence[str]]) -> list[str]:
     """Whom each judge did not rank that another did: that it does not find one of these the best says nothing against it."""
     everyone = dict.fromkeys(chain(*ranked.values()))
     missed = {judge: [one for one in everyone if one not in mine] for judge, mine in ranked.items()}
     missed = {judge: names for judge, names in missed.items() if names}
     return _in_turn(missed, lambda judges, names: f"{judges} did not rank {names}", "{} did not rank others")
+
+
+def _not_ranked(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """Why some have no rank, as each judge's own answer says it; judges of whom the same holds are named together."""
+    name = namer(rows)
+    by_sentence: dict[str, list[str]] = {}
+    for judge in judges:
+        for sentence in not_ranked([row for row in rows if row["judge_model"] == judge], name):
+            by_sentence.setdefault(sentence, []).append(judge)
+    told = sorted(by_sentence.items(), key=lambda one: -len(one[1]))
+    shown = told if len(told) <= N_NAMED + 1 else told[:N_NAMED]
+    rest = [f"Why others have no rank, each judge's own answer says: {len(told) - len(shown)} more reasons."]
+    said = [f"By {_all_of(them) if len(them) == len(judges) else listed(them)} {sentence}" for sentence, them in shown]
+    return said + (rest if len(shown) < len(told) else [])
 
 
 def _by_names(may_be: Mapping[str, Sequence[str]], common: Sequence[str]) -> str:
