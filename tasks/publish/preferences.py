@@ -148,14 +148,21 @@ def rating(row: Row) -> str:
 
 
 def pair_answers(board: PairBoard) -> list[str]:
-    """What the pairs say: of each model's newest checkpoint against predecessor and baseline, and of the judge."""
+    """What the pairs say: of each model's newest checkpoint against others, of missing verdicts, and of the judge."""
     said = []
     before = {(row["model_b"], row["checkpoint_b"]) for row in board.comparisons if row["is_to_predecessor"]}
     for row in board.comparisons:
         is_newest = (row["model_a"], row["checkpoint_a"]) not in before
         if is_newest and (row["is_to_predecessor"] or row["is_to_baseline"]):
             said.append(_sentence(board, row))
-    return (said or [_sentence(board, row) for row in board.comparisons[:1]]) + _of_judge(board)
+    return [*(said or [_sentence(board, row) for row in board.comparisons[:1]]), _unjudged(board), *_of_judge(board)]
+
+
+def _unjudged(board: PairBoard) -> str:
+    """How many pairs lack a verdict, said where none does, too."""
+    n = sum(row["n_unjudged"] for row in board.comparisons)
+    lack = "lacks" if n == 1 else "lack"
+    return f"{n:,} of {counted(board.n_pairs, 'pair')} {lack} a verdict." if n else "No pair lacks a verdict."
 
 
 def _sentence(board: PairBoard, row: Row) -> str:

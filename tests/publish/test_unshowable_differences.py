@@ -85,6 +85,20 @@ def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not
     assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts are missing.")
 
 
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ("a " * 35 + "? " * 5, "5 of 40 pairs lack a verdict."),
+        ("a " * 39 + "?", "1 of 40 pairs lacks a verdict."),
+        ("a " * 40, "No pair lacks a verdict."),
+    ],
+    ids=["some", "one", "none"],
+)
+def test_how_many_pairs_lack_a_verdict_is_said_also_where_none_does(pairs, told):
+    (board,) = pair_boards(tables(said("2", "1", pairs)))
+    assert pair_answers(board)[1] == told
+
+
 def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
     """Of 55 pairs five go by the order, all in the small category: the mean over categories would be half of them."""
     (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, "large"), *said("2", "1", "f " * 5, "small")]))
