@@ -32,7 +32,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
 from tasks.publish.preferences import boards_in
 from tasks.publish.standings.placed_cells import placed
-from tasks.publish.standings.wording import made_by, weights
+from tasks.publish.standings.wording import counted, made_by, weights
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -91,7 +91,7 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
         for dimension in dict.fromkeys(row.dimension for row in totals):
             shown = [row for row in totals if row.dimension == dimension]
             prompts = {row.n_prompts for row in shown}
-            of = f", {prompts.pop()} prompts" if len(prompts) == 1 else ""
+            of = f", {counted(prompts.pop(), 'prompt')}" if len(prompts) == 1 else ""
             blind = f"  {shown[0].blind}" if shown[0].blind else ""
             console.print(Text.assemble(one_line(f" {dimension}"), (one_line(of), "dim"), (one_line(blind), "red")))
             table = _dimension_table(shown, is_one_model=is_one_model, is_wide=console.width >= WIDE)
@@ -212,7 +212,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     )
     if summary.pairs:
         n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
-        console.print(f"pairs       {n:,} win rates" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
+        console.print(f"pairs       {counted(n, 'win rate')}" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
     print_answering(console, published.folder, summary.judges)
     print_unreadable(console, published.folder, summary.judges)
     print_failed(console, published.folder, summary.judges)

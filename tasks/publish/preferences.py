@@ -175,14 +175,14 @@ def _sentence(board: PairBoard, row: Row) -> str:
     is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
     if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
         told = (
-            f"Because of missing verdicts, {a} cannot be told from {b}: it wins {win_rate(row)} on {row['n_prompts']} prompts "
-            f"({sure})"
+            f"Because of missing verdicts, {a} cannot be told from {b}: it wins {win_rate(row)} on "
+            f"{counted(row['n_prompts'], 'prompt')} ({sure})"
         )
         n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
         return told + (f", but {n_asked - n_said:,} of {n_asked:,} verdicts are missing." if n_asked and n_said else ".")
     told = f"{a} is {_VERDICTS[row['verdict']]} than {b}" if is_decided else f"These pairs cannot tell {a} from {b}"
     behind = f"({sure})" if row["verdict"] is not None else f"({verdict(row)})"
-    return f"{told}: it wins {win_rate(row)} on {row['n_prompts']} prompts {behind}."
+    return f"{told}: it wins {win_rate(row)} on {counted(row['n_prompts'], 'prompt')} {behind}."
 
 
 def _of_judge(board: PairBoard) -> list[str]:
@@ -190,12 +190,14 @@ def _of_judge(board: PairBoard) -> list[str]:
     if bias is None:
         return []
     if bias["status"] == CellStatus.BLOCKED:
-        few = f"{bias['n_both_orders']:,} of {bias['n_pairs']:,} pairs have verdicts in both orders"
-        return [f"{few}: too few to detect a position bias."]
+        few = f"{bias['n_both_orders']:,} of {counted(bias['n_pairs'], 'pair')} {'has' if bias['n_both_orders'] == 1 else 'have'}"
+        return [f"{few} verdicts in both orders: too few to detect a position bias."]
     if bias["first_wins"] is None:
         return []
     likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
-    return [f"{likes}; in {100 * bias['order_dependent']:.0f} % of {bias['n_both_orders']:,} pairs the two orders disagree."]
+    return [
+        f"{likes}; in {100 * bias['order_dependent']:.0f} % of {counted(bias['n_both_orders'], 'pair')} the two orders disagree."
+    ]
 
 
 OVER_CATEGORIES = ", averaged over the categories, all with the same weight"

@@ -145,7 +145,14 @@ def test_what_the_label_check_says(check: str, p: float | None, words: str) -> N
     assert words in ranking(rows, []).sentences[-1]
 
 
-@pytest.mark.parametrize(("labelled", "told"), [((9, 9), "9 prompts"), ((8, 12), "8 to 12 prompts")], ids=["alike", "not"])
+LABELLED = [
+    ((9, 9), "9 prompts of a checkpoint are"),
+    ((8, 12), "8 to 12 prompts of a checkpoint are"),
+    ((1, 1), "1 prompt of a checkpoint is"),
+]
+
+
+@pytest.mark.parametrize(("labelled", "told"), LABELLED)
 def test_too_few_prompts_are_counted_and_those_needed_said(labelled: tuple[int, int], told: str) -> None:
     few = {"reason": "too_few_prompts"}
     rows = ROWS[:4] + [
@@ -153,7 +160,7 @@ def test_too_few_prompts_are_counted_and_those_needed_said(labelled: tuple[int, 
         for model, n in zip(("dear", "plain"), labelled, strict=True)
     ]
     need = "a corrected figure needs at least 10, and 3 of them in each category."
-    assert f"too_few_prompts: {told} of a checkpoint are labelled; {need}" in ranking(rows, []).sentences
+    assert f"too_few_prompts: {told} labelled; {need}" in ranking(rows, []).sentences
 
 
 def test_in_whose_families_the_ranks_were_corrected_is_said() -> None:
@@ -162,6 +169,13 @@ def test_in_whose_families_the_ranks_were_corrected_is_said() -> None:
     said = ranking(ROWS, [judged, powered]).sentences
     told = "The judge's ranks are the leaderboard's, corrected for all 6 comparisons of its family; those of people and"
     assert any(one.startswith(told) and one.endswith(": the corrected ones for 3.") for one in said), said
+
+
+def test_one_comparison_is_a_family_of_one() -> None:
+    told = "The judge's ranks are the leaderboard's, corrected for the one comparison of its family;"
+    assert any(
+        one.startswith(told) for one in ranking(ROWS, [error("open", 0.1) | {"estimator": "judge", "n_family": 1}]).sentences
+    )
 
 
 def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure() -> None:

@@ -99,6 +99,14 @@ def test_how_many_pairs_lack_a_verdict_is_said_also_where_none_does(pairs, told)
     assert pair_answers(board)[1] == told
 
 
+def test_one_pair_and_one_score_are_named_in_the_singular():
+    (board,) = pair_boards(tables(said("2", "1", "a")))
+    told = pair_answers(board)
+    assert told[0].endswith("it wins 100.0 % on 1 prompt (too few prompts).")
+    assert told[-1].endswith("of 1 pair the two orders disagree.")
+    assert answers([row("1", n_failed=1)])[-1] == "1 of 100 scores is missing."
+
+
 def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
     """Of 55 pairs five go by the order, all in the small category: the mean over categories would be half of them."""
     (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, "large"), *said("2", "1", "f " * 5, "small")]))

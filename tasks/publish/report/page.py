@@ -132,9 +132,10 @@ def jury_told(rows: list[Row], headlines: Iterable[Board]) -> dict[str, str]:
             found[row["rubric_id"]].append(row["estimate"])
     return {
         rubric_id: "On single samples they agree with Krippendorff's alpha "
-        + (number(min(alphas)) if len(alphas) == 1 else f"{number(min(alphas))} to {number(max(alphas))}, by checkpoint")
+        + (least if least == most else f"{least} to {most}, by checkpoint")
         + " (1: always, 0: no more than by chance)."
         for rubric_id, alphas in found.items()
+        for least, most in [(number(min(alphas)), number(max(alphas)))]
     }
 
 

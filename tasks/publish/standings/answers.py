@@ -37,7 +37,8 @@ def not_ranked(rows: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
 def missing(rows: Sequence[Row]) -> str:
     """How many scores are missing in a sentence, so that it is said where none is, too."""
     n_failed, n_judgements = (sum(row[column] for row in rows) for column in ("n_failed", "n_judgements"))
-    said = f"{n_failed:,} of {n_judgements:,} scores are missing" if n_failed else "No score is missing"
+    are = "is" if n_failed == 1 else "are"
+    said = f"{n_failed:,} of {n_judgements:,} scores {are} missing" if n_failed else "No score is missing"
     n_aside = sum(row.get("n_not_applicable") or 0 for row in rows)  # older publications do not say
     return f"{said}; {n_aside:,} more {'is' if n_aside == 1 else 'are'} not applicable." if n_aside else f"{said}."
 

@@ -119,7 +119,9 @@ def _corrected_with(compared: pl.DataFrame, reference: str) -> list[str]:
     n = dict(compared.drop_nulls("n_family").select("estimator", "n_family").iter_rows())
     if Estimator.JUDGE.value not in n:
         return []
-    told = f"The judge's ranks are the leaderboard's, corrected for all {n[Estimator.JUDGE.value]} comparisons of its family"
+    n_judge = n[Estimator.JUDGE.value]
+    of = "the one comparison" if n_judge == 1 else f"all {n_judge} comparisons"
+    told = f"The judge's ranks are the leaderboard's, corrected for {of} of its family"
     apart = n.get(Estimator.PREDICTION_POWERED.value)
     rest = "." if apart is None else f": the corrected ones for {apart}."
     return [f"{told}; those of {reference} and the corrected ones are separate families, over what is rated here{rest}"]
@@ -129,12 +131,11 @@ def _too_few(standings: pl.DataFrame) -> list[str]:
     """How many prompts are labelled where they are too few, and how many it takes."""
     few = standings.filter(estimator=Estimator.PREDICTION_POWERED.value, reason=AgreementReason.TOO_FEW_PROMPTS.value)
     n = few["n_prompts_labelled"]
-    told = " to ".join(dict.fromkeys([str(n.min()), str(n.max())]))
-    return (
-        []
-        if few.is_empty()
-        else [f"too_few_prompts: {told} prompts of a checkpoint are labelled; a corrected figure needs {_NEEDED}."]
-    )
+    if few.is_empty():
+        return []
+    numbers = " to ".join(dict.fromkeys([str(n.min()), str(n.max())]))
+    told = f"{numbers} {'prompt of a checkpoint is' if n.max() == 1 else 'prompts of a checkpoint are'} labelled"
+    return [f"too_few_prompts: {told}; a corrected figure needs {_NEEDED}."]
 
 
 def _kindness(row: dict[str, Any]) -> str:
