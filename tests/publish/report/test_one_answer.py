@@ -133,6 +133,15 @@ def test_whoever_the_sentence_says_may_be_the_best_is_blue(made_of):
     assert blue == set(ranked.filter(rank_low=1)["cell_id"])
 
 
+@pytest.mark.parametrize("n_checkpoints", [1, 2], ids=["one checkpoint", "two"])
+def test_ranks_and_colours_are_explained_where_there_are_ranks(made_of, n_checkpoints):
+    made = made_of(made_by=[("north", f"step-{n}") for n in range(n_checkpoints)], categories=["all"])
+    page = made.page(Gallery((), 48)).decode()
+    assert ("Means over categories with their ranks" in page, "None has a rank: the sentences above say why." in page) == (
+        n_checkpoints == 2, n_checkpoints == 1,
+    )  # fmt: skip
+
+
 def test_what_all_judges_say_stands_before_what_each_says(made_of):
     """On page, in the terminal and in Markdown; of three judges only the first finds the newest better."""
     made = made_of(
