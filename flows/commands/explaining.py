@@ -51,16 +51,22 @@ def explain(
         return 0
     pair = find_pair(found, cell)
     if pair is not None:
-        print_pair(explain_pair(opened, found, pair, limit or None), as_json=as_json)
-        return 0
+        win_rate = explain_pair(opened, found, pair, limit or None)
+        print_pair(win_rate, as_json=as_json)
+        return 0 if win_rate.is_reproduced else 1
     exam = find_exam(found, cell)
     if exam is not None:
         print_exam(explain_exam(opened, found, exam, limit or None), as_json=as_json)
         return 0
     explanation = explain_cell(opened, found, find_cell(load_cells(found), cell), limit or None)
+    _show_cell(explanation, as_json=as_json)
+    return 0 if explanation.is_reproduced else 1
+
+
+def _show_cell(explanation: Explanation, *, as_json: bool) -> None:
     if as_json:
         print(orjson.dumps(asdict(explanation), default=str).decode())
-        return 0
+        return
     console = result_console()
     _print_cell(console, explanation)
     for judgement in explanation.judgements:
@@ -68,7 +74,6 @@ def explain(
     n_left = explanation.n_judgements - len(explanation.judgements)
     if n_left:
         console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json prints them for programs")
-    return 0
 
 
 def _is_sample(publication: Publication, address: str) -> bool:
