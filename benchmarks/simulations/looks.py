@@ -108,7 +108,7 @@ def _asked(draw: np.random.Generator, n_worlds: int, shift: float, looks: tuple[
         [(str(w), str(c), len(looks) or 1) for w in range(n_worlds) for c in range(N_CHECKPOINTS)],
         schema={"judge_model": pl.String, "checkpoint": pl.String, "last": pl.Int64}, orient="row",
     )  # fmt: skip
-    planned = planned_prompts(judgements.lazy(), by.id)
+    planned = planned_prompts(judgements.lazy(), by)
     for look in range(1, len(looks)):
         now = judgements.join(last, on=["judge_model", "checkpoint"]).filter(
             pl.col("first_look") <= pl.min_horizontal("last", look)

@@ -33,10 +33,11 @@ class WatchedScores:
 
     def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart]) -> None:
         self._run, self._rubric, self._parts = run, run.rubrics[rubric_id], parts
-        self._planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
+        of_all = run.lake.scan(JUDGEMENTS, run.ids.plan_id)
+        self._planned = of_all.filter(
             pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model, pl.col("occasion") == ""
         )
-        self._prompts = planned_prompts(self._planned, rubric_id)
+        self._prompts = planned_prompts(of_all, self._rubric)  # of all judges: a mean needs the categories of each
         self._n_family = _n_family(run, self._rubric)
         self._scores: list[pl.DataFrame] = []
         self._everyone = {str(part.about) for part in parts}
@@ -76,15 +77,19 @@ class WatchedScores:
     def look(self, asked: Sequence[PlannedPart]) -> None:
         """Take in what these parts' replies say, and see for whom no comparison is open any more."""
         self._scores += [self._read(part) for part in asked]
+        statistics, look = self._run.benchmark.statistics, _look(asked)
+        primary = _primary(self._run, self._rubric)
+        if not self._prompts.are_enough(self._parts[0].judge_model, primary, look, statistics.min_paired_prompts):
+            return
         scores = pl.concat(self._scores)
-        last = _CHECKPOINT.replace_strict(self._ended, default=_look(asked), return_dtype=pl.Int64)
+        last = _CHECKPOINT.replace_strict(self._ended, default=look, return_dtype=pl.Int64)
         mine = self._planned.filter(pl.col("first_look") <= last)  # a closed one may have replies that others asked for
         if self._rubric.is_of_lists:
             scores = self._of_lists(mine, scores)
         mine = mine.join(scores.lazy().select("request_key").unique(), on="request_key", how="semi")
         rows = headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._prompts)
-        closed = need_no_more(rows, self._run.benchmark.name, self._run.benchmark.statistics, self._n_family)
-        self._ended |= dict.fromkeys(closed & self._everyone - self.closed, _look(asked))
+        closed = need_no_more(rows, self._run.benchmark.name, statistics, self._n_family)
+        self._ended |= dict.fromkeys(closed & self._everyone - self.closed, look)
 
     def _settings(self) -> Settings:
         own = self._run.benchmark
@@ -131,5 +136,8 @@ def _n_pairs(run: RunContext, n_checkpoints: int) -> int:
 
 
 def _n_rankings(run: RunContext, rubric: Rubric) -> int:
-    mine = primary_of(rubric.id, [dimension.key for dimension in rubric.dimensions], run.benchmark.statistics.primary)
-    return sum(1 if total_reason(rubric, key) is None else max(1, len(rubric.variants)) for key in mine)
+    return sum(1 if total_reason(rubric, key) is None else max(1, len(rubric.variants)) for key in _primary(run, rubric))
+
+
+def _primary(run: RunContext, rubric: Rubric) -> list[str]:
+    return primary_of(rubric.id, [dimension.key for dimension in rubric.dimensions], run.benchmark.statistics.primary)

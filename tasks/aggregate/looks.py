@@ -1,20 +1,22 @@
 """How far checkpoints were asked that are asked look by look, and what was said by then. What looks are worth: sequential.py."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
+from rubrics.model import Rubric
 from schemas.metrics import CELL
 from schemas.statuses.cells import Total
-from schemas.statuses.rows import ReplyStatus
-from tasks.aggregate.judged import Array, Judged
+from schemas.statuses.rows import JudgementStatus, ReplyStatus
+from tasks.aggregate.judged import NOT_KNOWN, Array, Judged, is_of_cells
 from tasks.aggregate.outcomes import Outcomes
+from tasks.aggregate.scales import has_prompt, is_asked
 from tasks.aggregate.sequential import WHOLE, Look
 
-PlannedPrompts = Mapping[str, Mapping[str, Sequence[int]]]
-"""By judge and category, the prompts that are planned up to each look."""
+Cell = tuple[str, ...]
+_JUDGE = CELL.index("judge_model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Reached:
 
         Looks with fewer than `floor` prompts planned in one of them are none: nothing is tested there. None where this is one.
         """
-        planned = [self.n_prompts[name] for name in categories]
+        planned = [self.n_prompts[name] for name in categories if name in self.n_prompts]
         counts = [[each[place] for each in planned] for place in range(len(planned[0]))]
         whole = sum(1 / n for n in counts[-1])
         shares = {
@@ -41,6 +43,39 @@ class Reached:
             return None
         before = dict.fromkeys(share for place, share in shares.items() if place <= number)  # equal ones are one look
         return Look(tuple(before), tuple(dict.fromkeys(s for s in shares.values() if s > shares[number])))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How far each cell was asked that has looks; by dimension, the categories with prompts that a cell was not asked."""
+
+    reached: Mapping[Cell, Reached] = field(default_factory=dict)
+    to_come: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPrompts:
+    """All that is planned of one rubric in looks, asked or not: by judge and category, the prompts up to each look.
+
+    `asked_in`: by dimension, the categories of its mean, those that the rubric has a prompt for.
+    """
+
+    up_to: Mapping[str, Mapping[str, Sequence[int]]]
+    asked_in: Mapping[str, frozenset[str]]
+
+    def asked(self, last: Mapping[Cell, int]) -> Asked:
+        """How far these cells were asked, each with its last look."""
+        reached = {cell: Reached(look, self.up_to[cell[_JUDGE]]) for cell, look in last.items() if cell[_JUDGE] in self.up_to}
+        looks = {judge: [one.look for cell, one in reached.items() if cell[_JUDGE] == judge] for judge in self.up_to}
+        first = {judge: min(numbers, default=0) for judge, numbers in looks.items()}
+        each = [(first[judge], name, n) for judge, of in self.up_to.items() for name, n in of.items()]
+        rest = {name for look, name, n in each if n[-1] > (n[look - 1] if look else 0)}
+        return Asked(reached, {key: names & rest for key, names in self.asked_in.items()})
+
+    def are_enough(self, judge: str, dimensions: Sequence[str], look: int, floor: int) -> bool:
+        """Whether a look holds that many prompts of each category the judge is asked these in: else it decides nothing."""
+        names = frozenset[str]().union(*(self.asked_in.get(key, frozenset()) for key in dimensions))
+        return all(n[look - 1] >= max(1, floor) for name, n in self.up_to.get(judge, {}).items() if name in names)
 
 
 def look_of(a: Reached | None, b: Reached | None, categories: Sequence[str], floor: int) -> Look | None:
@@ -58,20 +93,39 @@ def looked_at(*reached: Reached | None) -> dict[str, object]:
     return {"look": min(one.look for one in known), "n_looks": max(len(n) for one in known for n in one.n_prompts.values())}
 
 
-def planned_prompts(judgements: pl.LazyFrame, rubric_id: str) -> PlannedPrompts:
+def planned_prompts(judgements: pl.LazyFrame, rubric: Rubric) -> PlannedPrompts:
     """Of one rubric's judgements, whatever became of them; nothing where all are asked at once."""
-    mine = judgements.filter(pl.col("rubric_id") == rubric_id, pl.col("first_look").is_not_null())
-    category = pl.col("category").fill_null(Total.UNNAMED.value)
-    each = mine.select("judge_model", "prompt_id", "first_look", category=category).unique()
-    counted = each.group_by("judge_model", "category", "first_look").len().collect(engine="streaming")
+    kinds = sorted(set(rubric.items.kinds.values())) if rubric.items else []
+    mine = judgements.filter(is_of_cells(rubric), pl.col("first_look").is_not_null())
+    counted = (
+        mine.group_by("judge_model", "first_look", category=pl.col("category").fill_null(Total.UNNAMED.value))
+        .agg(
+            n=pl.col("prompt_id").n_unique(),
+            is_asked=(pl.col("status") == JudgementStatus.PLANNED.value).any(),
+            may_be=(~pl.col("status").is_in(NOT_KNOWN)).any(),
+            kinds=pl.concat_list(_has_items(kind).any() for kind in kinds) if kinds else pl.lit(None),
+        )
+        .collect(engine="streaming")
+    )
     n_looks = int(counted["first_look"].max() or 0)  # type: ignore[arg-type]
     found: dict[str, dict[str, Array]] = {}
-    for judge, name, look, n in counted.iter_rows():
+    asked_in: dict[str, set[str]] = {dimension.key: set() for dimension in rubric.dimensions}
+    for judge, look, name, n, is_planned, may_be, has_kinds in counted.iter_rows():
         found.setdefault(judge, {}).setdefault(name, np.zeros(n_looks, np.int64))[look - 1] = n
-    return {judge: {name: np.cumsum(n).tolist() for name, n in of.items()} for judge, of in found.items()}
+        if is_planned or (may_be and has_prompt(rubric, name)):
+            absent = {kind for kind, has_some in zip(kinds, has_kinds or (), strict=True) if not has_some}
+            for key in asked_in.keys() - absent:
+                asked_in[key] |= {name} if is_asked(rubric, name, key) else set()
+    up_to = {judge: {name: np.cumsum(n).tolist() for name, n in of.items()} for judge, of in found.items()}
+    return PlannedPrompts(up_to, {key: frozenset(names) for key, names in asked_in.items()})
 
 
-def up_to_last_look(judged: Judged, read: Mapping[str, Outcomes]) -> tuple[dict[str, Outcomes], dict[tuple[str, ...], int]]:
+def _has_items(kind: str) -> pl.Expr:
+    """Whether a judgement's list, canonical JSON, has an item of the kind: in a text within it a quotation mark is escaped."""
+    return pl.col("items_json").str.contains(rf'"kinds":\[[^\]]*"{kind}"').fill_null(value=False)
+
+
+def up_to_last_look(judged: Judged, read: Mapping[str, Outcomes]) -> tuple[dict[str, Outcomes], dict[Cell, int]]:
     """The outcomes without those that would have come after the last look of their cell, and that look, from 1, by cell.
 
     As they are, and nothing, where all are asked at once.

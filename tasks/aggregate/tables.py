@@ -31,7 +31,7 @@ from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
 from tasks.aggregate.judged import Judged, judgements_of, known_prompts
-from tasks.aggregate.looks import PlannedPrompts, Reached, planned_prompts, up_to_last_look
+from tasks.aggregate.looks import Asked, PlannedPrompts, planned_prompts, up_to_last_look
 from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import aside_counts, failure_counts, prompt_sums
 from tasks.aggregate.standings import ranked, standing_rows
@@ -95,11 +95,11 @@ def aggregated(
     standing: list[Row] = []
     before = run.lineage.before(judgements.select("model", "checkpoint").unique().collect().iter_rows())
     for rubric in _rubrics_of(judgements, rubrics):
-        judged, read, reached = _read(judgements, scores, rubric)
+        judged, read, asked = _read(judgements, scores, rubric)
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         health = list(health_rows(judged, read, replies))
         answered_by = models_that_answered(health, run.same_models)
-        for dimension in _dimensions(judged, read, rubric, run, reached):
+        for dimension in _dimensions(judged, read, rubric, run, asked):
             rows[BENCHMARK_LONG] += dimension.rows
             rows[DISTRIBUTIONS] += [
                 named | row
@@ -134,30 +134,28 @@ def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[
     """benchmark_long alone."""
     rows: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
-        judged, read, reached = _read(judgements, scores, rubric)
-        for dimension in _dimensions(judged, read, rubric, run, reached):
+        judged, read, asked = _read(judgements, scores, rubric)
+        for dimension in _dimensions(judged, read, rubric, run, asked):
             rows += dimension.rows
     return _framed(BENCHMARK_LONG, rows)
 
 
 def _read(
     judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric, planned: PlannedPrompts | None = None
-) -> tuple[Judged, dict[str, Outcomes], dict[tuple[str, ...], Reached]]:
-    """One rubric's judgements, what became of them up to each cell's last look, and how far each was asked that had looks."""
+) -> tuple[Judged, dict[str, Outcomes], Asked]:
+    """One rubric's judgements, what became of them up to each cell's last look, and how far they were asked."""
     judged = judgements_of(judgements, rubric)
     read, last = up_to_last_look(judged, scores_of(judged, judgements, scores, rubric))
-    planned = (planned or planned_prompts(judgements, rubric.id)) if last else {}
-    judge = CELL.index("judge_model")
-    return judged, read, {cell: Reached(look, planned[cell[judge]]) for cell, look in last.items() if cell[judge] in planned}
+    return judged, read, (planned or planned_prompts(judgements, rubric)).asked(last) if last else Asked()
 
 
 def headline_rows(
     judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric, run: Settings, planned: PlannedPrompts
 ) -> list[Row]:
     """The comparisons of a rubric's primary rankings as they stand, not corrected: what a look decides by."""
-    judged, read, reached = _read(judgements, scores, rubric, planned)
+    judged, read, asked = _read(judgements, scores, rubric, planned)
     found: list[Row] = []
-    for dimension in _dimensions(judged, read, rubric, run, reached):
+    for dimension in _dimensions(judged, read, rubric, run, asked):
         if is_primary(rubric.id, dimension.key, read, run.statistics.primary):
             contestants = _contestants_of(dimension.tallied, dimension.rows)
             lines = Lines(run.lineage.before((one.model, one.checkpoint) for one in contestants), run.baseline)
@@ -169,16 +167,16 @@ def headline_rows(
 
 
 def _dimensions(
-    judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Settings, reached: Mapping[tuple[str, ...], Reached]
+    judged: Judged, read: Mapping[str, Outcomes], rubric: Rubric, run: Settings, asked: Asked
 ) -> Iterator[_Dimension]:
     is_known = known_prompts(judged, rubric)
     for key, outcomes in read.items():
         check_not_stopped()
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version, "dimension": key}
         sums, failed = prompt_sums(judged, outcomes, is_known), failure_counts(judged, outcomes)
-        expected = known_categories(judged, sums)
+        expected = known_categories(judged, sums) | asked.to_come.get(key, frozenset())
         n_aside = aside_counts(judged, outcomes)
-        tallied = list(tallies(judged, sums, failed, n_aside, reached))
+        tallied = list(tallies(judged, sums, failed, n_aside, asked.reached))
         named_in = {name for _, tally in tallied for name in (*tally.categories, *tally.categories_aside)}
         has_categories = named_in != {Total.UNNAMED.value}
         rows: list[Row] = []
@@ -186,7 +184,7 @@ def _dimensions(
             at_least = metric.at_least
             if at_least is not None:
                 shares = prompt_sums(judged, outcomes, is_known, lambda values, k=at_least: (values >= k).astype(float))  # type: ignore[misc]
-                chosen = list(tallies(judged, shares, failed, n_aside, reached))
+                chosen = list(tallies(judged, shares, failed, n_aside, asked.reached))
             else:
                 chosen = tallied
             for address, tally in chosen:

@@ -170,12 +170,11 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
             failures[of] = failures_tested(a.part(of), b.part(of))
         row |= failures[of]
         reason = _why_not(cells[0], cells[1])
-        yield row | (
-            _null(reason) if reason else _figures(a, b, category, strata_names(a, category, how.expected), how.statistics)
-        )
+        yield row | (_null(reason) if reason else _figures(a, b, category, how))
 
 
-def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], statistics: Statistics) -> Row:
+def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
+    names = strata_names(a, category, how.expected)
     width = float(str(a.cells[category]["scale_high"])) - float(str(a.cells[category]["scale_low"]))
     both = [(a.part(name), b.part(name)) for name in names]
     found = [paired(one, other, width) for one, other in both if one is not None and other is not None]
@@ -186,8 +185,9 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
     counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
     counts["n_prompts_identical"] = joint.n_identical
     counts |= looked_at(a.tally.reached, b.tally.reached)
-    floor = statistics.min_paired_prompts
-    look = look_of(a.tally.reached, b.tally.reached, _categories(both), floor)
+    floor = how.statistics.min_paired_prompts
+    planned = names if category != Total.MICRO else [*(how.expected | a.tally.categories.keys())]
+    look = look_of(a.tally.reached, b.tally.reached, planned, floor)
     too_few = min(stratum.n_prompts for stratum in strata) < floor
     if too_few or look is None or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
@@ -201,10 +201,6 @@ def _figures(a: Contestant, b: Contestant, category: str, names: Sequence[str], 
             "status": CellStatus.NO_INTERVAL.value, "reason": ComparisonReason.NO_VARIATION.value,
         }  # fmt: skip
     return row | tested(joint, width, look)
-
-
-def _categories(both: Sequence[tuple[Tally | None, Tally | None]]) -> list[str]:
-    return [name for a, _ in both if a is not None for name in a.categories]
 
 
 def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
-from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS
+from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.runs.judges.test_without_a_network import answered, lines_of, write
@@ -76,10 +76,34 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     assert (first + rest, again) == (int(cells["n_judgements"].sum()), 0)
     verified = salon("verify", current(folder / "lake").folder, "--file", "b.toml")
     assert verified.code == 0, verified.out
+    assert salon("export", "--to", "bundle", "--out", "sent", "--with-pictures").code == 0
+    sent = salon("verify", "sent")
+    assert (sent.code, "reply       360 of 360 replies derived again, all the same" in sent.out) == (0, True), sent.out
 
     world("")
     assert salon("run", "b.toml", "--run-date", "2026-01-04").code == 0
     assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
+
+
+def test_a_look_that_lacks_a_category_leaves_nobody(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    """As above, but all prompts of one category stand behind the last look but one: nothing is decided before it."""
+    folder = world()
+    assert salon("plan", "b.toml").code == 0
+    planned = pl.concat(pl.read_parquet(path) for path in (folder / "lake" / JUDGEMENTS.name).glob("**/*.parquet"))
+    samples = pl.concat(pl.read_parquet(path) for path in (folder / "lake" / SAMPLES.name).glob("**/*.parquet"))
+    late = planned.filter(first_look=4).group_by("category").agg(n=pl.col("prompt_id").n_unique()).filter(pl.col("n") > 1)
+    category = late["category"].sort()[0]
+    early = planned.filter(pl.col("first_look") < 4, category=category)
+    for item in samples.join(early, on="sample_id", how="semi")["item_id"].unique():
+        for scene in (folder / "scenes" / "demo-painter").glob(f"*/{item.split('/')[0]}"):
+            shutil.rmtree(scene, ignore_errors=True)
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert "after round 3 of 4: 0 of 3 checkpoints need no more prompts" in " ".join(said.err.split())
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these")
+    assert cells.select("look", "status").rows() == [(4, "ok")] * 3
+    held = table(folder, COMPARISONS.name).filter(comparison="baseline").sort("checkpoint_a")
+    assert held["verdict"].to_list() == ["open", "higher"]
 
 
 @pytest.mark.parametrize("n_failed", [0, 2], ids=["all answered", "two of them never"])
