@@ -17,7 +17,6 @@ from schemas.statuses.rows import ReplyStatus
 from schemas.tables.stored import REQUESTS
 from tasks.judge.budget.prices import price_of
 from tasks.judge.outcome import Outcome
-from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.spent import bought_since, sent_since
 
@@ -45,7 +44,7 @@ class RequestsMet:
             for part in asked_parts(run, parts):
                 keys = run.request_keys(part).unique()
                 if len(again := keys.filter(~self.meet(keys))):
-                    found[part.rubric_id, part.judge_model] += _n_left(ledger, again)
+                    found[part.rubric_id, part.judge_model] += ledger.n_left(again)
         return dict(found)
 
     def n_left_first(self, run: RunContext, parts: Sequence[PlannedPart]) -> int:
@@ -54,13 +53,8 @@ class RequestsMet:
         with opened(run.ledger_url) as ledger:
             for part in asked_parts(run, parts):
                 keys = run.request_keys(part).unique()
-                n_left += _n_left(ledger, keys.filter(self.meet(keys)))
+                n_left += ledger.n_left(keys.filter(self.meet(keys)))
         return n_left
-
-
-def _n_left(ledger: Ledger, keys: pl.Series) -> int:
-    known = ledger.known(keys)
-    return len(keys) - len(known) + len(ledger.reasks_due(known))
 
 
 @dataclass(frozen=True, slots=True)

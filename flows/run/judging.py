@@ -55,7 +55,8 @@ def judge(
 def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) -> Outcome:
     total, online = Outcome(), list[PlannedPart]()
     for model, mine in _by_judge(asked).items():
-        is_batch = is_by_batch(run.judge(model), sum(part.n_requests for part in mine))
+        asked_of = run.judge(model)
+        is_batch = is_by_batch(asked_of, _n_left(run, mine) if asked_of.mode == "auto" else 0)
         if is_batch or is_under_way(model, run.ledger_url):
             outcome = _by_batch(run, mine, is_asking=is_batch)
             run.reporter.count_attempts(outcome.attempts_by_status)
@@ -75,6 +76,11 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
         total += outcome
         run.reporter.tell("judge")
     return total
+
+
+def _n_left(run: RunContext, parts: Sequence[PlannedPart]) -> int:
+    with opened(run.ledger_url) as ledger:
+        return sum(ledger.n_left(run.request_keys(part)) for part in parts)
 
 
 def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:

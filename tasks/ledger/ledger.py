@@ -170,6 +170,11 @@ class Ledger:
         """Requests whose first reply could not be read and whose re-ask was opened and has no reply yet."""
         return set(self._read(queries.reasks_due, keys))
 
+    def n_left(self, keys: pl.Series) -> int:
+        """How many of these requests, each named once, have no final reply or are owed a re-ask."""
+        known = self.known(keys)
+        return len(keys) - len(known) + len(self.reasks_due(known))
+
     def rejections(self, keys: Iterable[str]) -> Counter[str]:
         """How many of these requests were rejected, by what the provider said of it."""
         return self._read(queries.rejections, keys)

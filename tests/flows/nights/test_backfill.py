@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from PIL import Image
 from sqlalchemy import select
 
 from demo.running import running_judge
@@ -293,8 +294,13 @@ def test_batches_are_preferred_and_outlive_a_kill(tmp_path: Path) -> None:
         assert stats["n_requests"] == 0  # nothing was asked online
         n_lines = [batch["request_counts"]["total"] for batch in _get(f"{url}/batches")["data"]]
         assert n_lines == [N_SAMPLES * N_REPEATS]  # nor handed over again
+
+        made_anew = next((tmp_path / "made").glob("*/*/00000/samples/*"))
+        Image.new("RGB", (64, 64), "red").save(made_anew)
+        check_failures(_backfill(file))
+        assert _get(url.removesuffix("/v1") + "/stats")["n_requests"] == N_REPEATS, "so few go online, whatever is stored"
     assert set(_states(file).values()) == {"done"}
-    assert len(publications(tmp_path / "lake")) == 1
+    assert len(publications(tmp_path / "lake")) == 2
 
 
 def _get(address: str) -> Any:
