@@ -52,7 +52,7 @@ def verify(
     if publication.endswith(".zip") and not Path(publication).exists():
         raise InputError(f"{publication} does not exist; name a bundle that salon export --to bundle wrote, or a publication")
     with _read_anew(open_lake(lake)) as named, shown_progress() as reporter:
-        folder = find_folder(named.root, publication) if publication else chosen(named.root, None, None).folder
+        folder = find_folder(named.root, publication or chosen(named.root, None, None).publication_id)
         verdict = verify_folder(folder, Lake(_lake_of(folder, named.root)), reporter, file, rubrics or [])
     if as_json:
         print(_as_json(verdict, {"steps": verdict.steps}))

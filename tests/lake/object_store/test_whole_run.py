@@ -63,6 +63,7 @@ def test_a_lake_in_a_bucket_is_a_setting(judged, url, objects, tmp_path, monkeyp
         (["explain", cell, "--limit", "1"], "agrees"),
         (["open"], str(tmp_path / "second")),
         (["open", "--index"], "index.html"),
+        (["verify"], "every published number follows from the stored replies"),
         (["verify", name[:8]], "every published number follows from the stored replies"),
     ):
         assert salon([*arguments, "--lake", url]) == 0, arguments
