@@ -38,7 +38,7 @@ def ingest(
     `is_examined`: and behind these the twins of the benchmark's exam.
     """
     run.reporter.start("ingest", 0)
-    staging = stage(run.lake, SAMPLES)
+    staging = stage(run.lake, SAMPLES, run.benchmark.limits.shard_size)
     known = KnownSources.of(run)
     results: list[ShardResult] = []
     try:

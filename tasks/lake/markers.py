@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,11 @@ def entries_of(marker: Path, content: bytes) -> list[dict[str, Any]]:
     raise CorruptLakeError(
         f"{marker} is not a marker that Salon wrote; delete it, also in the bucket if there is one, and run again"
     )
+
+
+def content_of_marker(entries: Sequence[Mapping[str, Any]], shard_size: int | None) -> bytes:
+    """A marker of these parts, and of the size by which its dataset was cut into them, if it is one."""
+    return json.dumps({"parts": entries} | ({} if shard_size is None else {"shard_size": shard_size}), indent=1).encode()
 
 
 def describe(path: Path) -> dict[str, Any]:

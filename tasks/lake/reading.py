@@ -8,6 +8,7 @@ A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its workin
 they are fetched as they are asked for (object_store/).
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_parts, sweep_bucket
 from tasks.lake.object_store.ranges import PICTURE, bring_slim, has_pictures, opened
 from tasks.lake.own_places import own_folder, remove_in
+from tasks.regular_files import content_of
 
 PARTITION_KEYS = {
     "samples": "dataset_id",
@@ -93,6 +95,12 @@ class Lake:
     def n_parts(self, table: Table, key: str) -> int:
         """Files of the partition, from its marker."""
         return len(self._entries(table, key))
+
+    def shard_size(self, table: Table, key: str) -> int | None:
+        """The size by which a dataset was cut into these files, from its marker; None where an earlier release wrote it."""
+        self._entries(table, key)
+        found = json.loads(content_of(self.marker(table, key))).get("shard_size")
+        return found if isinstance(found, int) and found > 0 else None
 
     def parts_without_pictures(self, table: Table, key: str) -> list[Path]:
         """Files with all that the partition's hold but the bytes of pictures, under the same names and in the same order.

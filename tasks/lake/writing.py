@@ -1,6 +1,5 @@
 """Partitions being written: parts are durable one by one, and become the lake's all at once. Reading them is reading.py."""
 
-import json
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ import pyarrow as pa
 from schemas.errors import StoreError
 from schemas.tables.table import Table, conform
 from tasks.lake.atomic_files import link_or_copy, locked, place_folder, store_error, write_bytes, write_tables
-from tasks.lake.markers import describe, describe_the_rest, part_name
+from tasks.lake.markers import content_of_marker, describe, describe_the_rest, part_name
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.object_store.partitions import bring_staged, commit_staged, parts_staged, put_staged
 from tasks.lake.object_store.ranges import has_pictures
@@ -21,10 +20,10 @@ from tasks.lake.own_places import sweep
 from tasks.lake.reading import Lake
 
 
-def stage(lake: Lake, table: Table) -> "Staging":
-    """A new place to write a partition's parts, before its key is known."""
+def stage(lake: Lake, table: Table, shard_size: int | None = None) -> "Staging":
+    """A new place to write a partition's parts, before its key is known; `shard_size`: as its marker is to say."""
     sweep(lake.root)
-    return Staging(lake, table, f"{table.name}-{uuid.uuid4().hex}")
+    return Staging(lake, table, f"{table.name}-{uuid.uuid4().hex}", shard_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ class Staging:
     lake: Lake
     table: Table
     name: str
+    shard_size: int | None = None
 
     def beside(self, table: Table) -> "Staging":
         """Where parts of another table are written that are committed together with these."""
@@ -99,9 +99,8 @@ class Staging:
             self._check_all_are_there([path.name for path in paths], written)
             entries = [describe(path) | (describe_the_rest(path) if has_pictures(self.table) else {}) for path in paths]
             place_folder(self.folder, self.lake.partition(self.table, key))
-            write_bytes(
-                json.dumps({"parts": entries}, indent=1).encode(), self.lake.marker(self.table, key), self.lake.root / "staging"
-            )
+            content = content_of_marker(entries, self.shard_size)
+            write_bytes(content, self.lake.marker(self.table, key), self.lake.root / "staging")
         return key
 
     def _check_all_are_there(self, staged: list[str], written: list[str] | None) -> None:
@@ -117,7 +116,7 @@ class Staging:
             marker = lake.marker(self.table, key)
             there = parts_staged(bucket, lake.root, self.folder)
             self._check_all_are_there([Path(one.path).name for one in there], written)
-            content = commit_staged(bucket, lake.root, there, lake.partition(self.table, key), marker)
+            content = commit_staged(bucket, lake.root, there, lake.partition(self.table, key), marker, self.shard_size)
             lake.keep_marker(self.table, key, content, self.folder)
         self.discard()
         return key

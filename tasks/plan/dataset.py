@@ -24,7 +24,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.choices import choices_of
-from tasks.plan.pairs import pair_rows, paired
+from tasks.plan.pairs import pair_rows, paired, part_size
 from tasks.plan.rows import Planned, Planner
 from tasks.plan.samples import first_unusable, scanned, with_first_row
 from tasks.regular_files import content_of
@@ -215,4 +215,4 @@ def _of_pairs(context: StageContext) -> list[object]:
         return []
     benchmark = context.benchmark
     asked = benchmark.pairs.model_dump(mode="json")
-    return [asked, benchmark.nightly.baseline, benchmark.limits.shard_size, context.lineage.said]
+    return [asked, benchmark.nightly.baseline, part_size(context), context.lineage.said]

@@ -81,9 +81,15 @@ def paired(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     forth = both.select("comparison", "prompt", "turn", "place", "sample_id", "second_sample_id", order=pl.lit(0))
     back = forth.with_columns(sample_id="second_sample_id", second_sample_id="sample_id", order=pl.lit(1))
     asked = pl.concat([forth, back])
-    return _cut(asked, pairs, context.benchmark.limits.shard_size).select(
-        "sample_id", "second_sample_id", "part", "round", "comparison"
-    )
+    return _cut(asked, pairs, part_size(context)).select("sample_id", "second_sample_id", "part", "round", "comparison")
+
+
+def part_size(context: StageContext) -> int:
+    """Pairs in a part: as many as the dataset's shards had samples, whatever the file says now, so that a plan stays the same.
+
+    An earlier release did not say so of a dataset: there the file's.
+    """
+    return context.lake.shard_size(SAMPLES, context.ids.dataset_id) or context.benchmark.limits.shard_size
 
 
 def _cut(asked: pl.DataFrame, pairs: Pairs, shard_size: int) -> pl.DataFrame:

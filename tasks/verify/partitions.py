@@ -37,7 +37,8 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     """
     stored.bring_as_it_is(table, key)
     try:
-        entries = json.loads(content_of(stored.marker(table, key)))["parts"]
+        said = json.loads(content_of(stored.marker(table, key)))
+        entries = said["parts"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return [Difference(table.name, key, "", "a complete partition", "it is not in the lake, or its marker is broken")], 0
     found: list[Difference] = []
@@ -56,7 +57,7 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     own.partition(table, key).parent.mkdir(parents=True, exist_ok=True)
     own.partition(table, key).symlink_to(stored.partition(table, key).resolve(), target_is_directory=True)
     own.marker(table, key).parent.mkdir(parents=True, exist_ok=True)
-    own.marker(table, key).write_text(json.dumps({"parts": there}))
+    own.marker(table, key).write_text(json.dumps(said | {"parts": there}))
     return found, len(entries)
 
 

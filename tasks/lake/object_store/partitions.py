@@ -4,7 +4,6 @@
 two runs that write the same partition cut otherwise never put one over the other's; which of them count, its marker says.
 """
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 from schemas.errors import CorruptLakeError, StoreError
 from tasks.lake.atomic_files import sha256_of_file
-from tasks.lake.markers import PART, describe, entries_of
+from tasks.lake.markers import PART, content_of_marker, describe, entries_of
 from tasks.lake.object_store.client import Bucket, Stored, each
 from tasks.lake.own_places import LEFTOVER_AGE_S
 
@@ -71,7 +70,9 @@ def bring_staged(bucket: Bucket, root: Path, folder: Path, only: str | None = No
     return entries
 
 
-def commit_staged(bucket: Bucket, root: Path, there: Sequence[Stored], target: Path, marker: Path) -> bytes:
+def commit_staged(
+    bucket: Bucket, root: Path, there: Sequence[Stored], target: Path, marker: Path, shard_size: int | None
+) -> bytes:
     """Copy a staging's parts (parts_staged) to their partition and put its marker, if none is there; the marker that is.
 
     The marker is created under the store's condition, so one of several wins; who loses takes away what he put and is not named.
@@ -80,7 +81,7 @@ def commit_staged(bucket: Bucket, root: Path, there: Sequence[Stored], target: P
     home, name = target.relative_to(root).as_posix(), marker.relative_to(root).as_posix()
     mine = [f"{home}/{object_name(entry)}" for entry in entries]
     each(lambda pair: bucket.copy(pair[0].path, pair[1]), zip(there, mine, strict=True))
-    content = json.dumps({"parts": entries}, indent=1).encode()
+    content = content_of_marker(entries, shard_size)
     if bucket.create(name, content):
         return content
     found = bucket.get(name)

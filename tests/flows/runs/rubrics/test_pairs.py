@@ -58,6 +58,12 @@ def tables_of(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return tuple(pl.read_parquet(published / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS))  # type: ignore[return-value]
 
 
+def _leave_scenes(folder: Path, n: int) -> None:
+    for scene in folder.glob("scenes/*/*/*"):
+        if int(scene.name) >= n:
+            shutil.rmtree(scene)
+
+
 def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
     folder = world()
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
@@ -108,11 +114,25 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert (worse.code, "Regression: worse in 1 of 1 comparisons." in worse.out) == (1, True), worse
 
 
+def test_how_pairs_are_cut_into_parts_is_read_from_the_lake(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
+    folder = world('meet = ["predecessor"]\n[limits]\nshard_size = 7')
+    _leave_scenes(folder, 12)
+    assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
+    for n, size in enumerate((7, 9, 2)):
+        world(f'meet = ["predecessor"]\n[limits]\nshard_size = {size}')
+        shutil.rmtree(folder / "lake" / "planned", ignore_errors=True)  # which can be deleted at any time
+        assert salon("run", "b.toml", "--run-date", f"2026-01-0{2 + n}").code == 0
+        for given in ((), ("--file", "b.toml")):
+            verified = salon("verify", *given)
+            assert verified.code == 0, verified.out
+    assert runs_of(folder / "lake")["n_asked"].sum() == 48
+    assert salon("export", "--to", "bundle", "--out", "sent.zip", "--with-pictures").code == 0
+    assert salon("verify", "sent.zip").code == 0
+
+
 def test_a_later_run_with_more_meetings_buys_only_what_is_new(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
     folder = world('meet = ["predecessor"]')
-    for scene in folder.glob("scenes/*/*/*"):
-        if int(scene.name) >= 12:  # a fifth of them will do: what they say is asked elsewhere
-            shutil.rmtree(scene)
+    _leave_scenes(folder, 12)  # a fifth of them will do: what they say is asked elsewhere
     assert salon("run", "b.toml", "--run-date", "2026-01-02").code == 0
     world('meet = ["each_other"]', "preference", "alignment")
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
