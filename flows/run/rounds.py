@@ -58,23 +58,38 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     in_rounds = dict(_by_judge(parts))
     examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
     total = judge_some([part for part in parts if part.round is None and part not in examined]) + recorded(run, parts)
-    watching = _watching(run, in_rounds)
+    watching, is_over, left_out = _watching(run, in_rounds), total.is_spent or total.is_stopped, list[PlannedPart]()
     for (rubric_id, judge_model), mine in in_rounds.items():
-        if total.is_spent or total.is_stopped or run.judge(judge_model).recorded:
+        if run.judge(judge_model).recorded:
+            continue
+        if is_over:
+            left_out += mine
             continue
         watched, rounds = watching(rubric_id, judge_model), _rounds(mine)
         for number, of_round in enumerate(rounds, 1):
             asked = watched.wanted(of_round)
-            if not asked or total.is_spent or total.is_stopped:
+            if not asked:
                 break
+            if is_over:
+                left_out += asked
+                continue
             total += judge_some(asked)
+            is_over = total.is_spent or total.is_stopped
             if number < len(rounds):
                 watched.look(asked)
                 said = f"after round {number} of {len(rounds)}: {len(watched.closed)} of {watched.n_watched} {watched.what}"
                 run.reporter.say(f"{rubric_id}, {judge_model}: {said}")
-    if examined and not (total.is_spent or total.is_stopped):
-        total += judge_some(examined)
-    return total
+    if is_over:
+        return total + _not_tried(run, asked_parts(run, [*left_out, *examined]))
+    return total + judge_some(examined) if examined else total
+
+
+def _not_tried(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
+    """What the end of the money left: all that may still be asked, though later looks might spare some of it."""
+    n_requests = sum(part.n_requests for part in parts)
+    with opened(run.ledger_url) as ledger:
+        n_left = sum(ledger.n_left(run.request_keys(part)) for part in parts)
+    return Outcome(n_requests=n_requests, n_cached=n_requests - n_left)
 
 
 def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
