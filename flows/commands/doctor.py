@@ -64,6 +64,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(stores.PUBLICATIONS, lambda: stores.check_publications(run.lake, run.benchmark.name), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "fix what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
+    yield from judges.check_budget(run.benchmark)
     yield from _judges(run, is_asking=is_asking)
 
 

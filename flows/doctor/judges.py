@@ -27,6 +27,7 @@ from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
 from tasks.ingest.samples import find_shards, finish, open_and_write_shard
+from tasks.judge.budget.budget import why_not_kept
 from tasks.judge.part_pictures import part_pictures
 from tasks.judge.pictures import digests_of
 from tasks.judge.provider.base import provider_of
@@ -36,7 +37,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
 
-KEY, JUDGE = "key", "judge"
+BUDGET, KEY, JUDGE = "budget", "key", "judge"
 DEADLINE_S = 60.0
 
 
@@ -59,6 +60,16 @@ def check_keys(benchmark: Benchmark) -> Iterator[Finding]:
             where = "in the environment" if os.environ.get(name, "").strip() else "in a Prefect Secret block"
             found = f"{name} is set, {where}" if key_named(name) else f"{judge.id} needs none"
             yield ok(KEY, found)
+
+
+def check_budget(benchmark: Benchmark) -> Iterator[Finding]:
+    """Whether max_usd, where there is one, can be kept."""
+    max_usd = benchmark.limits.max_usd
+    why_not = why_not_kept(benchmark.judges, max_usd)
+    if why_not is not None:
+        yield wrong(BUDGET, why_not, "")
+    elif max_usd is not None:
+        yield ok(BUDGET, f"limits.max_usd = {max_usd:g} can be kept")
 
 
 def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:

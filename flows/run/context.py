@@ -19,7 +19,7 @@ from schemas.benchmark.file import Benchmark, load_benchmark, refused
 from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext
-from tasks.judge.budget.budget import check_max_usd
+from tasks.judge.budget.budget import why_not_kept
 from tasks.judge.local_identity import with_identities
 from tasks.judge.provider.base import check_provider, provider_of
 from tasks.lake.reading import Lake, open_lake
@@ -144,7 +144,9 @@ def ledger_url(benchmark: Benchmark, lake: Lake) -> str:
 
 def check_keys(run: StageContext) -> None:
     """Before anything is sent: MissingKeyError where a remote judge has no key, InputError where max_usd cannot be kept."""
-    check_max_usd(run.benchmark.judges, run.benchmark.limits.max_usd)
+    why_not = why_not_kept(run.benchmark.judges, run.benchmark.limits.max_usd)
+    if why_not is not None:
+        raise InputError(why_not)
     fetch_keys(judge.api_key_env for judge in run.benchmark.judges if not judge.recorded)
     for judge in run.benchmark.judges:
         if not judge.recorded:

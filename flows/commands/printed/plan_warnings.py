@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.commands.printed.plan_cells import asked_warnings
 from flows.observability.terminal import format_usd
+from tasks.judge.budget.budget import why_not_kept
 from tasks.judge.budget.cost import stated_output_bound
 from tasks.judge.budget.forecast import total_usd
 
@@ -23,10 +24,10 @@ def plan_warnings(preview: "Preview") -> list[str]:
 
 def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator[str]:
     max_usd, expected = preview.limits.max_usd, preview.expected_usd
-    if max_usd is None:
-        return
-    if expected is None:
-        yield "limits.max_usd cannot be enforced without a price; a run would stop before anything is sent"
+    why_not = why_not_kept([row.judge for row in preview.rubrics], max_usd)
+    if why_not is not None:
+        yield why_not
+    if why_not is not None or max_usd is None or expected is None:
         return
     worst = preview.worst_usd
     needed = total_usd(row.worst_usd if row.is_by_batch else row.expected_usd for row in asked)

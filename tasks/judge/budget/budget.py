@@ -15,7 +15,7 @@ from math import ceil, floor
 
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
-from schemas.errors import InputError, ProviderError
+from schemas.errors import ProviderError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.budget.cost import output_bound
 from tasks.judge.budget.prices import price_of, why_no_price
@@ -70,20 +70,21 @@ def in_nusd(usd: float) -> int:
     return ceil(usd * _NUSD)
 
 
-def check_max_usd(judges: Iterable[Judge], max_usd: float | None) -> None:
-    """Raise InputError where a spending limit cannot be kept: a judge's price, or its longest reply, is not known."""
+def why_not_kept(judges: Iterable[Judge], max_usd: float | None) -> str | None:
+    """Why a spending limit cannot be kept, in a sentence: a judge's price, or its longest reply, is not known. None: it can."""
     if max_usd is None:
-        return
+        return None
     for judge in judges:
         if judge.recorded:
             continue
         if price_of(judge) is None:
-            raise InputError(f"limits.max_usd = {max_usd:g} cannot be kept: {why_no_price(judge)}")
+            return f"limits.max_usd = {max_usd:g} cannot be kept: {why_no_price(judge)}"
         if output_bound(judge) is None:
-            raise InputError(
+            return (
                 f"limits.max_usd = {max_usd:g} cannot be kept: the length of a reply of {judge.id} is not limited; "
                 "limit it, for instance with parameters = { max_tokens = 600 }"
             )
+    return None
 
 
 def leased_usd(ledger: Ledger, budget_id: str) -> float:

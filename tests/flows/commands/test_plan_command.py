@@ -114,7 +114,7 @@ def test_a_plan_says_what_a_run_costs_within_ten_percent_of_the_bill(
         pytest.param("max_usd = 0.05", MODEL, "it pays for about", id="below what is expected"),
         pytest.param("max_usd = 0.5", MODEL, "if replies are long", id="below the worst case"),
         pytest.param("max_usd = 50", MODEL, "", id="above it"),
-        pytest.param("max_usd = 50", "qwen-vl", "cannot be enforced without a price", id="no price"),
+        pytest.param("max_usd = 50", "qwen-vl", "limits.max_usd = 50 cannot be kept: no price", id="no price"),
         pytest.param("", "o4-mini", "thinks before it answers", id="thinking nobody has counted"),
     ],
 )

@@ -123,6 +123,25 @@ def test_a_lake_that_cannot_be_written(salon: Salon, file: Path) -> None:
 
 
 @pytest.mark.usefixtures("_no_server")
+def test_money_that_a_night_cannot_keep_to_is_told_before_in_the_same_words(
+    salon: Salon, tmp_path: Path, made: Path, judge_url: str
+) -> None:
+    (tmp_path / "made").symlink_to(made)
+    file = write_benchmark(tmp_path, judge_url, models=("eye",), limits="max_usd = 50")
+    words = (
+        "limits.max_usd = 50 cannot be kept: the length of a reply of eye is not limited; limit it, for instance with parameters "
+        "= { max_tokens = 600 }"
+    )
+    for command, code in (("doctor", 3), ("plan", 0), ("nightly", 2)):
+        said = salon(command, file)
+        assert (said.code, words in " ".join((said.out + said.err).split())) == (code, True), said
+    bounded = write_benchmark(
+        tmp_path, judge_url, models=("eye",), limits="max_usd = 50", judge="parameters = { max_tokens = 9 }"
+    )
+    assert findings(salon("doctor", bounded).out)["budget"] == "ok: limits.max_usd = 50 can be kept"
+
+
+@pytest.mark.usefixtures("_no_server")
 def test_a_key_is_told_by_its_name(salon: Salon, tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "made").symlink_to(made)
     file = write_benchmark(tmp_path, "https://judge.example.invalid/v1", judge='api_key_env = "EXAMPLE_JUDGE_KEY"')
