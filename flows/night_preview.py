@@ -21,14 +21,12 @@ from tasks.ledger.open_ledgers import opened
 class NightPreview:
     """A night before it is asked, and what it would ask and cost; `plan` is None where it stands whole.
 
-    `taken_usd`: what its earlier starts took of `max_usd`; the plan's limits hold what is left. `differs`: in a sentence, what
-    the file asks otherwise than the night that stands.
+    `differs`: in a sentence, what the file asks otherwise than the night that stands.
     """
 
     run_date: date
     about: Night | NightNote
     plan: Preview | None = None
-    taken_usd: float = 0.0
     differs: str | None = None
 
 
@@ -44,7 +42,4 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
         plan = previewed(file, run, shown_checkpoints(run, known)[0], night.anchor_set, known)
         with opened(run.ledger_url) as ledger:
             taken_usd = leased_usd(ledger, night_budget(run.name_in_ledger, run.run_date))
-    if plan.limits.max_usd is not None and taken_usd:
-        left = {"max_usd": max(0.0, plan.limits.max_usd - taken_usd)}
-        plan = replace(plan, limits=plan.limits.model_copy(update=left))
-    return NightPreview(run.run_date, night, plan, taken_usd)
+    return NightPreview(run.run_date, night, replace(plan, taken_usd=taken_usd))

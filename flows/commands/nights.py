@@ -122,9 +122,9 @@ def _preview(file: Path, opened: StageContext) -> int:
         if found.differs is not None:
             console.print(name_of(found.differs))
         return 0
-    left_usd = found.plan.limits.max_usd
-    if left_usd is not None and found.taken_usd:
-        console.print(f"its earlier starts spent {format_usd(found.taken_usd)} of max_usd: {format_usd(left_usd)} is left")
+    left_usd, taken_usd = found.plan.left_usd, found.plan.taken_usd
+    if left_usd is not None and taken_usd:
+        console.print(f"its earlier starts spent {format_usd(taken_usd)} of max_usd: {format_usd(left_usd)} is left")
     print_plan(console, found.plan)
     return 0
 

@@ -91,6 +91,7 @@ class Preview:
     found: Found = field(default_factory=Found)
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
     asked: Asked = field(default_factory=Asked)
+    taken_usd: float = 0.0  # of max_usd, by earlier starts of the same night
     changed: Sequence[str] = ()  # rubrics and judges that ask otherwise than in the publication that is current
 
     @property
@@ -98,6 +99,11 @@ class Preview:
         """What the reader should know of the sources, and of what asks otherwise than before."""
         anew = "changed requests are paid for again, and the numbers will not be comparable with the current publication"
         return [*self.dataset.notes, *self.found.notes, *(f"{one}: {anew}" for one in self.changed)]
+
+    @property
+    def left_usd(self) -> float | None:
+        """What is left of `max_usd`; None where there is none."""
+        return None if self.limits.max_usd is None else max(0.0, self.limits.max_usd - self.taken_usd)
 
     @property
     def n_to_ask(self) -> int:
@@ -178,7 +184,7 @@ def previewed(
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
     return Preview(
         run.benchmark.name, dataset, rows, run.benchmark.limits, rejected, looks, found_in(run), n_of_exam, asked_in(run),
-        asks_otherwise(run),
+        changed=asks_otherwise(run),
     )  # fmt: skip
 
 

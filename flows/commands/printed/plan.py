@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.printed.plan_cells import print_samples
-from flows.commands.printed.plan_warnings import plan_warnings
+from flows.commands.printed.plan_warnings import of_budget, plan_warnings
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.levers import SHOWN, Lever
@@ -49,10 +49,10 @@ def print_plan(console: Console, preview: "Preview") -> None:
     saved = format_usd(total_usd(row.forecast.saved_usd for row in preview.rubrics if not row.judge.recorded))
     if asked:
         console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {_most(preview)}")
-        max_usd, aside = preview.limits.max_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
+        max_usd, aside = preview.left_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
         if max_usd is not None and aside and (most := preview.worst_usd) is not None and max_usd >= most:
             console.print(
-                f"budget      by batch, {format_usd(aside)} is reserved until replies arrive; max_usd = {max_usd:g} covers all"
+                f"budget      by batch, {format_usd(aside)} is reserved until replies arrive; {of_budget(preview)} covers all"
             )
         console.print(f"time        {_time(preview)}")
         if preview.looks:

@@ -22,9 +22,15 @@ def plan_warnings(preview: "Preview") -> list[str]:
     return [*_of_budget(preview, asked), *_of_replies(asked), *asked_warnings(preview)]
 
 
+def of_budget(preview: "Preview") -> str:
+    """max_usd as the file has it, and, where earlier starts of a night took some of it, what is left."""
+    left = f", of which {format_usd(preview.left_usd or 0.0)} is left," if preview.taken_usd else ""
+    return f"max_usd = {preview.limits.max_usd:g}{left}"
+
+
 def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator[str]:
-    max_usd, expected = preview.limits.max_usd, preview.expected_usd
-    why_not = why_not_kept([row.judge for row in preview.rubrics], max_usd)
+    max_usd, expected = preview.left_usd, preview.expected_usd
+    why_not = why_not_kept([row.judge for row in preview.rubrics], preview.limits.max_usd)
     if why_not is not None:
         yield why_not
     if why_not is not None or max_usd is None or expected is None:
@@ -33,17 +39,17 @@ def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator
     needed = total_usd(row.worst_usd if row.is_by_batch else row.expected_usd for row in asked)
     if max_usd < expected:
         yield (
-            f"limits.max_usd = {max_usd:g} is below the {format_usd(expected)} expected: "
+            f"limits.{of_budget(preview)} is below the {format_usd(expected)} expected: "
             f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
         )
     elif any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
         yield (
-            f"limits.max_usd = {max_usd:g} covers the {format_usd(expected)} expected, but not the {format_usd(needed)} that "
+            f"limits.{of_budget(preview)} covers the {format_usd(expected)} expected, but not the {format_usd(needed)} that "
             "batches reserve until replies arrive: requests are sent in several rounds, each of which may take a day"
         )
     elif worst is not None and max_usd < worst:
         yield (
-            f"limits.max_usd = {max_usd:g} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
+            f"limits.{of_budget(preview)} is above the {format_usd(expected)} expected and below the {format_usd(worst)} "
             "at most: if replies are long, the run stops before the end"
         )
 

@@ -62,7 +62,7 @@ def test_a_preview_counts_with_the_money_that_is_left_and_with_what_was_publishe
     assert salon("nightly", file).code == 1
     spent = " ".join(salon("nightly", file, "--dry-run").out.split())
     assert "its earlier starts spent $0.0" in spent
-    assert "limits.max_usd = 0.0" in spent
+    assert "limits.max_usd = 0.03, of which $0.0" in spent, "the file's, and what is left of it"
     assert "expected: it pays for about" in spent, "less is left than the rest costs"
     more = " ".join(salon("nightly", file, "--dry-run", "--max-usd", "5").out.split())
     assert "of max_usd: $4.9" in more
