@@ -91,11 +91,15 @@ class PlannedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class BackfillPlan:
-    """Every checkpoint of a backfill, in the order it is asked. `unreadable`: those that cannot be read, and why."""
+    """Every checkpoint of a backfill, in the order it is asked. `unreadable`: those that cannot be read, and why.
+
+    `of_pairs`: the rubrics for pairs, which are planned as the table is made, of the checkpoints that are whole then.
+    """
 
     checkpoints: tuple[PlannedCheckpoint, ...]
     limits: Limits
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    of_pairs: Sequence[str] = ()
 
     @property
     def open(self) -> list[PlannedCheckpoint]:
@@ -161,7 +165,8 @@ def plan_backfill(
     reporter.finish("look at checkpoints")
     if not planned:
         raise SourceError("\n  ".join(unreadable.values()))
-    return BackfillPlan(tuple(planned), run.benchmark.limits, unreadable)
+    of_pairs = [rubric.id for rubric in run.rubrics.values() if rubric.is_of_pairs]
+    return BackfillPlan(tuple(planned), run.benchmark.limits, unreadable, of_pairs)
 
 
 def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> None:
@@ -192,6 +197,12 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")
+    if planned.of_pairs:
+        rubrics = ", ".join(planned.of_pairs)
+        console.print(
+            f"pairs       not counted above: requests of {rubrics} may come on top, in money and time, once it is known which "
+            "checkpoints are whole"
+        )
 
 
 def say_preview(reporter: Reporter, benchmark: str, planned: BackfillPlan) -> None:

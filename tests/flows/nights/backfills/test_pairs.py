@@ -30,6 +30,9 @@ def file(tmp_path: Path, scoring: Provider) -> Path:
 
 
 def test_max_usd_is_of_pairs_too(tmp_path: Path, file: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    seen = " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
+    assert f"to ask {N_ALONE} requests: " in seen
+    assert "pairs not counted above: requests of preference may come on top, in money and time, once it is known" in seen
     said = salon("backfill", file, "--all", "--max-usd", "0.06")
     told = " ".join(said.err.split())
     assert (said.code, scoring.n > N_ALONE, scoring.n * USD <= 0.06) == (3, True, True), (scoring.n, told)
