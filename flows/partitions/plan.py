@@ -198,11 +198,8 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")
     if planned.of_pairs:
-        rubrics = ", ".join(planned.of_pairs)
-        console.print(
-            f"pairs       not counted above: requests of {rubrics} may come on top, in money and time, once it is known which "
-            "checkpoints are whole"
-        )
+        on_top = "may come on top, in money and time, once it is known which checkpoints are whole"
+        console.print(f"pairs       not counted above: requests of {', '.join(planned.of_pairs)} {on_top}")
 
 
 def say_preview(reporter: Reporter, benchmark: str, planned: BackfillPlan) -> None:
