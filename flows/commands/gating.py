@@ -20,9 +20,10 @@ from schemas.metrics import BOARD, TOTALS
 from schemas.statuses.cells import HealthMeasure, Total
 from schemas.tables.nights import EXAM
 from schemas.tables.published import COMPARISONS, HEALTH, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
+from schemas.tables.table import Table
 from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
 from tasks.aggregate.preferences.prompts import PAIR
-from tasks.lake.reading import open_lake
+from tasks.lake.reading import open_lake, with_later_columns
 from tasks.publish.identity import LINEAGE
 from tasks.publish.newer import newer_than
 from tasks.publish.preferences import pair_boards
@@ -73,7 +74,7 @@ def gate(
     """Say whether a checkpoint got worse than another, for a pull request's checks. Exit code 1: worse, or undecided."""
     lake_root = open_lake(lake).root
     found = chosen(lake_root, benchmark, publication)
-    standings, comparisons = (_read(found, f"{table.name}.parquet") for table in (STANDINGS, COMPARISONS))
+    standings, comparisons = (_read(found, table) for table in (STANDINGS, COMPARISONS))
     won = _win_rates(found)
     judges = _judges([*standings["judge_model"], *won["judge_model"]], judge or [])
     blind = [row for row in _blind(found) if row["judge_model"] in judges]
@@ -96,17 +97,18 @@ def gate(
     return 1 if told.verdict is Outcome.REGRESSION or (told.verdict is Outcome.UNKNOWN and not allow_unknown) else 0
 
 
-def _read(found: Publication, name: str) -> pl.DataFrame:
+def _read(found: Publication, table: Table) -> pl.DataFrame:
+    name = f"{table.name}.parquet"
     if name not in found.files:
         raise InputError(f"publication {found.publication_id[:16]} has no {name}; publish it again (salon run) with this release")
-    return pl.read_parquet(checked_file(found, name))
+    return with_later_columns(pl.scan_parquet(checked_file(found, name)), table).collect()
 
 
 def _win_rates(found: Publication) -> pl.DataFrame:
     """The rows of `preferences` that are headlines: over all categories, in a rubric's main dimension. None without pairs."""
     if f"{PREFERENCES.name}.parquet" not in found.files:
         return PREFERENCES.empty()
-    tables = {table: _read(found, f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
+    tables = {table: _read(found, table) for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
     mine = [(one.rubric_id, one.judge_model, one.dimension) for one in pair_boards(tables) if one.is_headline]
     headlines = pl.DataFrame(mine, schema=dict.fromkeys(BOARD, pl.String), orient="row")
     return tables[PREFERENCES].filter(category=Total.MACRO.value).join(headlines, on=BOARD, how="semi", maintain_order="left")
@@ -136,14 +138,14 @@ def _is_worst_case(found: Publication) -> bool:
 
 def _n_again(found: Publication) -> int:
     """Judgements of samples that are earlier ones again."""
-    name = f"{HEALTH.name}.parquet"
-    return int(_read(found, name).filter(measure=HealthMeasure.N_AGAIN.value)["value"].sum()) if name in found.files else 0
+    if f"{HEALTH.name}.parquet" not in found.files:
+        return 0
+    return int(_read(found, HEALTH).filter(measure=HealthMeasure.N_AGAIN.value)["value"].sum())
 
 
 def _blind(found: Publication) -> list[dict[str, Any]]:
     """What judges are blind to, as their exam found: rubric_id, judge_model, dimension, blind_to."""
-    name = f"{EXAM.name}.parquet"
-    return marks({EXAM: _read(found, name)}).to_dicts() if name in found.files else []
+    return marks({EXAM: _read(found, EXAM)}).to_dicts() if f"{EXAM.name}.parquet" in found.files else []
 
 
 def _compared(ruled: Sequence[Ruling], comparisons: pl.DataFrame) -> list[Compared]:

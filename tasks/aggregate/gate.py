@@ -35,6 +35,8 @@ TURNED = "failures_could_turn_it"
 """It is lower, as a drop would be; had what failed the scores that are kindest to it, it would not be."""
 RISE_TURNED = "failures_could_turn_the_rise"
 """The same of one that is higher: no improvement is claimed, and no drop was found."""
+VERY_SAME = "the_very_same_pictures"
+"""For every prompt the two have the very same pictures: there is no drop, and nothing new was judged."""
 _TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")
@@ -182,6 +184,8 @@ def _ruling(
         outcome, reason = Outcome.UNKNOWN, TURNED
     elif row["failures_could_turn"] and outcome is Outcome.IMPROVED:
         outcome, reason = Outcome.NO_REGRESSION, RISE_TURNED
+    elif outcome is Outcome.NO_REGRESSION and row["n_prompts_identical"] == n_prompts:
+        reason = VERY_SAME
     return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts, is_win_rate)
 
 

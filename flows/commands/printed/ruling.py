@@ -14,7 +14,7 @@ from flows.commands.printed.judge_moves import sentence
 from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import ComparisonReason
-from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, prompts_needed, summary
+from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, VERY_SAME, Outcome, Ruling, prompts_needed, summary
 from tasks.aggregate.preferences.prompts import MIDDLE
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.newer import Newer
@@ -34,6 +34,7 @@ _REASONS = {
     "fails_more": "it fails more often, and the failures may hide a drop",
     ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
     TOO_FEW: "too few shared prompts for this --alpha",
+    VERY_SAME: "these are the very same pictures",
 }
 
 

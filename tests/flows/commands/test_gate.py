@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,24 @@ def test_whose_rankings_are_looked_at(
     if judges:
         told = json.loads(salon("gate", *arguments, "--format", "json").out)
         assert (told["judges"], {one["judge_model"] for one in told["rulings"]}) == (judges, set(judges))
+
+
+def test_a_copy_and_an_older_table_are_ruled_on(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """The second publication's table was written before identical pictures were counted."""
+    cells = [cell("painter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in ("step-1", "step-2")]
+    tables = tables_of(cells)
+    tables[STANDINGS] = rows_of(STANDINGS, [{"checkpoint": name, "is_headline": True} for name in ("step-1", "step-2")])
+    copied = comparison("step-2", "step-1", 0.0, 1.0)
+    tables[COMPARISONS] = rows_of(COMPARISONS, [copied | {"n_prompts_identical": copied["n_prompts_paired"]}])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "e" * 64, DAY), tables, {}))
+    older = publish(tmp_path / "lake", Draft(PublicationName("nightly", "d" * 64, DAY), tables, {})).folder
+    path, manifest = older / "comparisons.parquet", older / "manifest.json"
+    was = sha256(path.read_bytes()).hexdigest()
+    tables[COMPARISONS].drop("n_prompts_identical", "n_looks").write_parquet(path)
+    manifest.write_text(manifest.read_text().replace(was, sha256(path.read_bytes()).hexdigest()))
+    both = [salon("gate", prefix) for prefix in ("eeee", "dddd")]
+    told = [(said.code, " ".join(said.out.split()).partition(" no drop found")[2]) for said in both]
+    assert told == [(0, ": these are the very same pictures"), (0, "")], both
 
 
 @pytest.mark.usefixtures("published")
