@@ -7,6 +7,7 @@ from flows.executors.base import ShardCall
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
+from schemas.benchmark.exam import Exam
 from schemas.errors import NothingToJudgeError
 from schemas.records import Plan, PlannedPart
 from schemas.tables.stored import REPLIES, SAMPLES, SCORES
@@ -25,6 +26,7 @@ from tasks.ledger.import_replies.importing import ImportResult, import_replies
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import LastSnapshot, TakenPart, TakeShard, grouped, note, restore, snapshot_id, still_holds
 from tasks.plan.anchors import read_anchors
+from tasks.plan.choices import shown_exam
 from tasks.plan.dataset import commit_plan, known_plan, new_stagings, plan_shards
 from tasks.validate.derived_scores import write_item_scores
 from tasks.validate.parse import reading_id
@@ -42,8 +44,9 @@ def ingest(
     known = KnownSources.of(run)
     results: list[ShardResult] = []
     try:
-        exam = exam_key(run.benchmark, checkpoints, anchor_set) if is_examined else None
-        there = find_dataset(run.benchmark, known, checkpoints, [one for one in (anchor_set, exam) if one], run.own_texts)
+        exam = _exam(run) if is_examined else None
+        twins_key = exam_key(run.benchmark, exam, checkpoints, anchor_set) if exam else None
+        there = find_dataset(run.benchmark, known, checkpoints, [one for one in (anchor_set, twins_key) if one], run.own_texts)
         if there is not None:
             run.reporter.advance("ingest", there.n_samples)
             return there
@@ -56,14 +59,23 @@ def ingest(
             known.note_further(anchor_set, len(results))
             anchors = StoredDataset(run.lake, anchor_set)
             results.append(copy_part(staging, len(results), read_anchors(anchors), anchors))
-        if exam is not None and run.benchmark.exam is not None:
-            twins = add_twins(staging, len(results), run.benchmark.exam)
-            known.note_further(exam, None if twins is None else len(results))
+        if exam is not None and twins_key is not None:
+            twins = add_twins(staging, len(results), exam)
+            known.note_further(twins_key, None if twins is None else len(results))
             results += [] if twins is None else [twins]
         return finish(staging, results, known)
     finally:
         discard(staging)
         run.reporter.finish("ingest")
+
+
+def _exam(run: RunContext) -> Exam | None:
+    """The exam as it is asked; what the file names and no judge is shown is said."""
+    meant, exam = run.benchmark.exam, shown_exam(run.stage)
+    unseen = [fault.value for fault in meant.faults if exam is None or fault not in exam.faults] if meant else []
+    if unseen and meant and (exam is None or "faults" in meant.model_fields_set):
+        run.reporter.say(f"[exam] asks no twins of {', '.join(unseen)}: under these rubrics, no judge is shown what is changed")
+    return exam
 
 
 def plan(run: RunContext) -> Plan:

@@ -26,11 +26,9 @@ _SAMPLES_AT_ONCE = 16  # with all their twins' pictures in memory
 Row = dict[str, Any]
 
 
-def exam_key(benchmark: Benchmark, checkpoints: Collection[str] | None, anchor_set: str | None) -> str | None:
-    """What the twins of a run are known by, before its sources are read; None where there is no exam."""
-    if benchmark.exam is None:
-        return None
-    of = [benchmark.exam.model_dump(mode="json", include={"share", "faults"}), benchmark.name, anchor_set]
+def exam_key(benchmark: Benchmark, exam: Exam, checkpoints: Collection[str] | None, anchor_set: str | None) -> str:
+    """What the twins of a run are known by, before its sources are read."""
+    of = [exam.model_dump(mode="json", include={"share", "faults"}), benchmark.name, anchor_set]
     sources = [source.model_dump(mode="json") for source in benchmark.sources]
     wanted = None if checkpoints is None else sorted(checkpoints)
     return f"exam {sha256(canonical_json([of, sources, wanted])).hexdigest()}"

@@ -1,7 +1,9 @@
 """A benchmark with [exam]: the demo's judge, whose blindness the scenario sets, is found out; scores and their tables stay."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -29,6 +31,9 @@ from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.exporters.figures import read_figures
 from tasks.publish.reading import publications
+from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.test_items import PLAIN
 
 SEEN = ("swapped_prompt", "erased", "recoloured")
 _SCENARIO = 'seed = 1\n[exam]\nlake = "lake"\nnoticed = {{ {} }}\n'.format(", ".join(f"{fault} = 1" for fault in SEEN))
@@ -192,3 +197,25 @@ def test_a_wrong_key_is_named_with_its_line(home: Path, said: str, why: str) -> 
     with pytest.raises(InputError, match=why) as refused:
         open_run(file)
     assert "exam" in str(refused.value)
+
+
+@pytest.mark.parametrize(("faults", "n_twins"), [('["swapped_prompt"]', 0), ('["swapped_prompt", "blurred"]', 4)])
+def test_only_faults_that_some_judge_is_shown_have_twins(
+    faults: str, n_twins: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    """The rubric asks of a picture without its prompt."""
+    (tmp_path / "mine" / "plain").mkdir(parents=True)
+    (tmp_path / "mine" / "plain" / "rubric.toml").write_text(PLAIN)
+    (tmp_path / "mine" / "plain" / "prompt.txt").write_text("Good?")
+    paint(tmp_path, 4)
+    pictures = sorted(tmp_path.rglob("*.png"))[:4]
+    rows = [{"image": str(one.relative_to(tmp_path)), "prompt": f"a cup, number {n}"} for n, one in enumerate(pictures)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    exam = f"[exam]\nshare = 1.0\nfaults = {faults}\n"
+    (tmp_path / "b.toml").write_text(own_rubric("seen", "plain", 'model = "painter"', exam).format(url=provider.url))
+    provider.answers = lambda _: "yes"
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said
+    assert "[exam] asks no twins of swapped_prompt: under these rubrics, no judge is shown" in " ".join(said.err.split())
+    assert f"samples     4, usable {4 + n_twins}" in said.out.replace(f"samples     {4 + n_twins},", "samples     4,")
+    assert len(provider.seen) == 4 + n_twins
