@@ -32,7 +32,7 @@ from tasks.lake.reading import Lake
 from tasks.publish.exporters.figures import read_figures
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
 from tests.flows.runs.rubrics.test_items import PLAIN
 
 SEEN = ("swapped_prompt", "erased", "recoloured")
@@ -204,9 +204,7 @@ def test_only_faults_that_some_judge_is_shown_have_twins(
     faults: str, n_twins: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
     """The rubric asks of a picture without its prompt."""
-    (tmp_path / "mine" / "plain").mkdir(parents=True)
-    (tmp_path / "mine" / "plain" / "rubric.toml").write_text(PLAIN)
-    (tmp_path / "mine" / "plain" / "prompt.txt").write_text("Good?")
+    write_rubric(tmp_path, "plain", PLAIN, "Good?")
     paint(tmp_path, 4)
     pictures = sorted(tmp_path.rglob("*.png"))[:4]
     rows = [{"image": str(one.relative_to(tmp_path)), "prompt": f"a cup, number {n}"} for n, one in enumerate(pictures)]

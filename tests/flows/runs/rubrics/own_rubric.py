@@ -1,5 +1,16 @@
 """A benchmark that asks a rubric of one's own, in the folder `mine`, about the rows of `m.jsonl`. No tests here."""
 
+from pathlib import Path
+
+
+def write_rubric(home: Path, name: str, rubric: str, prompt: str) -> Path:
+    """The rubric's folder, `mine/NAME`, with its declaration and its prompt."""
+    folder = home / "mine" / name
+    folder.mkdir(parents=True)
+    (folder / "rubric.toml").write_text(rubric)
+    (folder / "prompt.txt").write_text(prompt)
+    return folder
+
 
 def own_rubric(name: str, rubric: str, source: str, more: str) -> str:
     """The benchmark file, whose `{url}` is to be filled in. `source` stands behind the source's path, `more` at the end."""

@@ -16,7 +16,7 @@ from rubrics.loading import load_rubric
 from schemas.tables.stored import JUDGEMENTS, PICTURES, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
 from tests.support.servers.provider import Play, Provider, completion
 
 RUBRIC = """\
@@ -56,10 +56,7 @@ def provider() -> Iterator[Provider]:
 @pytest.fixture
 def edits(tmp_path: Path, provider: Provider) -> Path:
     """Two editors, three instructions on two source pictures; one edit is missing, one source is broken."""
-    folder = tmp_path / "mine" / "edits"
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC)
-    (folder / "prompt.txt").write_text(PROMPT)
+    write_rubric(tmp_path, "edits", RUBRIC, PROMPT)
     for number in range(8):
         Image.new("RGB", (40 + number, 30), (30 * number, 90, 10)).save(tmp_path / f"{number}.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "0.png").read_bytes()[:-20])

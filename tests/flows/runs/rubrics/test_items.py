@@ -14,7 +14,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.derived_scores import write_item_scores
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -43,6 +43,7 @@ when_parent_fails = "zero"
 role = "user"
 parts = [{{ kind = "template" }}, {{ kind = "image" }}]
 """
+PROMPT = "Answer yes, no or N/A.\n{question}"
 BENCHMARK = own_rubric("items", "{asked}", 'model = "painter"', "[gate]\nmin_coverage = 0.1")
 CUP = {"id": "cup", "question": "Is there a cup?", "kind": "thing"}
 RED = {"id": "red", "question": "Is the cup red?", "kind": "colour", "depends_on": ["cup"]}
@@ -64,10 +65,7 @@ def rows_of(lake: Lake, table: Any) -> pl.DataFrame:
 def test_items_become_figures_that_are_dimensions_like_any_other(
     asked: str, reply: str, n_requests: int, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
-    folder = tmp_path / "mine" / asked
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
-    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    folder = write_rubric(tmp_path, asked, RUBRIC.format(asked=asked, reply=reply), PROMPT)
     paint(tmp_path)
     pictures = sorted((tmp_path / "scenes").rglob("*.png"))
     listed = [json.dumps(LISTS[0]), *LISTS[1:], "no list", json.dumps([CUP | {"depends_on": ["nobody"]}])]
@@ -138,10 +136,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
 
 @pytest.mark.parametrize(("asked", "reply"), [("each", "answer"), ("together", "lines")])
 def test_published_answers_to_items_are_imported(asked: str, reply: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
-    folder = tmp_path / "mine" / asked
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
-    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    write_rubric(tmp_path, asked, RUBRIC.format(asked=asked, reply=reply), PROMPT)
     listed = [{"item_id": f"p{place}", "items": items} for place, items in enumerate(LISTS)]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
     benchmark = BENCHMARK.format(asked=asked, url="http://localhost:1")
@@ -179,10 +174,8 @@ def test_scores_of_items_take_no_part_of_other_scores(
     first: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
     """A rubric is asked about one source of two: the parts of the plan are not numbered without a gap, in either order."""
-    for name, rubric in (("items", RUBRIC.format(asked="each", reply="answer")), ("plain", PLAIN)):
-        (tmp_path / "mine" / name).mkdir(parents=True)
-        (tmp_path / "mine" / name / "rubric.toml").write_text(rubric.replace('"each"', '"items"', 1))
-        (tmp_path / "mine" / name / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}" if name == "items" else "Good?")
+    write_rubric(tmp_path, "items", RUBRIC.format(asked="each", reply="answer").replace('"each"', '"items"', 1), PROMPT)
+    write_rubric(tmp_path, "plain", PLAIN, "Good?")
     paint(tmp_path)
     pictures = [str(one.relative_to(tmp_path)) for one in sorted((tmp_path / "scenes").rglob("*.png"))]
     sources = {"items": [{"image": one, "items": LISTS[2]} for one in pictures[:2]], "plain": [{"image": pictures[2]}]}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.flows.flow_support import Said, cells_of
-from tests.flows.runs.rubrics.own_rubric import own_rubric
-from tests.flows.runs.rubrics.test_items import RUBRIC
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
+from tests.flows.runs.rubrics.test_items import PROMPT, RUBRIC
 from tests.support.painting import paint
 
 ONCE_AND_TWICE = '[[judges]]\nmodel = "judge-2026-02-02"\nrepeats = 2\nbase_url = "{url}"\n[gate]\nmin_coverage = 0.1\n'
@@ -32,10 +32,7 @@ SAMPLES = {
 def test_a_kind_is_counted_by_its_items_for_every_judge(
     asked: str, reply: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
-    folder = tmp_path / "mine" / asked
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC.format(asked=asked, reply=reply))
-    (folder / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+    write_rubric(tmp_path, asked, RUBRIC.format(asked=asked, reply=reply), PROMPT)
     paint(tmp_path)
     pictures = sorted((tmp_path / "scenes").rglob("*.png"))
     rows = []

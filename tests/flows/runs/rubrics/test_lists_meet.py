@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from tests.flows.flow_support import Said, cells_of
-from tests.flows.runs.rubrics.own_rubric import own_rubric
-from tests.flows.runs.rubrics.test_items import RUBRIC
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
+from tests.flows.runs.rubrics.test_items import PROMPT, RUBRIC
 from tests.support.painting import paint
 from tests.support.servers.provider import Play, completion
 
@@ -51,17 +51,13 @@ N_ASKED = {"each": 3 * N_PICTURES, "together": N_PICTURES, "both": 2 * N_PICTURE
 
 def write_world(home: Path, kind: str, url: str, more: str, n_checkpoints: int = 2) -> Path:
     """A rubric of that kind, and a benchmark of checkpoints "1", "2", …: each picture is its own prompt."""
-    home.joinpath("mine", kind).mkdir(parents=True)
     if kind == "both":
-        (home / "mine" / kind / "rubric.toml").write_text(WHOLE)
         for name in ("first", "second"):
-            (home / "mine" / kind / name).mkdir()
-            (home / "mine" / kind / name / "rubric.toml").write_text(ONE.format(name=name))
-            (home / "mine" / kind / name / "prompt.txt").write_text(f"Good, {name}?")
+            write_rubric(home, f"{kind}/{name}", ONE.format(name=name), f"Good, {name}?")
+        (home / "mine" / kind / "rubric.toml").write_text(WHOLE)
     else:
-        text = RUBRIC.format(asked=kind, reply={"each": "answer", "together": "lines"}[kind])
-        (home / "mine" / kind / "rubric.toml").write_text(text)
-        (home / "mine" / kind / "prompt.txt").write_text("Answer yes, no or N/A.\n{question}")
+        reply = {"each": "answer", "together": "lines"}[kind]
+        write_rubric(home, kind, RUBRIC.format(asked=kind, reply=reply), PROMPT)
     paint(home)
     pictures = [str(one.relative_to(home)) for one in sorted((home / "scenes").rglob("*.png"))]
     rows = [

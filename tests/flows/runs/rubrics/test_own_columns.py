@@ -9,6 +9,7 @@ import polars as pl
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
+from tests.flows.runs.rubrics.own_rubric import write_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -55,10 +56,7 @@ def _rows(lake: Lake, table: object) -> pl.DataFrame:
 def test_a_column_of_a_rubrics_own_reaches_the_judge_and_a_word_it_does_not_know_is_told(
     tmp_path: Path, judge_url: str, salon: Callable[..., Said]
 ) -> None:
-    folder = tmp_path / "mine" / "edits"
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC)
-    (folder / "prompt.txt").write_text("Was this done ({difficulty})? {instruction}\nAnswer Score: 1-5")
+    write_rubric(tmp_path, "edits", RUBRIC, "Was this done ({difficulty})? {instruction}\nAnswer Score: 1-5")
     paint(tmp_path)
     picture = next((tmp_path / "scenes").rglob("*.png")).relative_to(tmp_path)
     tasks = [("add a hat {difficulty}", "easy"), ("r\u00e9move it", "hard"), ("turn it blue", "Hard"), ("turn it red", None)]

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -35,10 +35,7 @@ REPLIES = {"a cup": "Yes.", "a dog": "No, it is a cat.", "no cup": "N/A", "a fox
 def test_words_reach_the_table_and_what_does_not_apply_is_in_neither_mean_nor_coverage(
     tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
-    folder = tmp_path / "mine" / "shown"
-    folder.mkdir(parents=True)
-    (folder / "rubric.toml").write_text(RUBRIC)
-    (folder / "prompt.txt").write_text("{prompt}\nIs this shown? Answer yes, no or N/A.")
+    write_rubric(tmp_path, "shown", RUBRIC, "{prompt}\nIs this shown? Answer yes, no or N/A.")
     paint(tmp_path)
     pictures = sorted((tmp_path / "scenes").rglob("*.png"))
     rows = [{"image": str(p.relative_to(tmp_path)), "prompt": t} for p, t in zip(pictures, REPLIES, strict=False)]
