@@ -197,6 +197,11 @@ class Rubric:
         return self.items is not None or bool(self.requests)
 
     @property
+    def kinds(self) -> frozenset[str]:
+        """The dimensions that count a sample's items of a kind, each item by itself."""
+        return frozenset(self.items.kinds.values()) if self.items else frozenset()
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Every text column of a sample that it looks at, in no order that matters."""
         of_rules = [

@@ -56,7 +56,7 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
     total, online = Outcome(), list[PlannedPart]()
     for model, mine in _by_judge(asked).items():
         asked_of = run.judge(model)
-        is_batch = is_by_batch(asked_of, _n_left(run, mine) if asked_of.mode == "auto" else 0)
+        is_batch = is_by_batch(asked_of, n_left(run, mine) if asked_of.mode == "auto" else 0)
         if is_batch or is_under_way(model, run.ledger_url):
             outcome = _by_batch(run, mine, is_asking=is_batch)
             run.reporter.count_attempts(outcome.attempts_by_status)
@@ -78,7 +78,8 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
     return total
 
 
-def _n_left(run: RunContext, parts: Sequence[PlannedPart]) -> int:
+def n_left(run: RunContext, parts: Sequence[PlannedPart]) -> int:
+    """Requests of these parts that are left to ask."""
     with opened(run.ledger_url) as ledger:
         return sum(ledger.n_left(run.request_keys(part)) for part in parts)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import polars as pl
 
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts, judge, recorded
+from flows.run.judging import asked_parts, judge, n_left, recorded
 from flows.run.looks import WatchedScores
 from schemas.benchmark.exam import OCCASION
 from schemas.metrics import primary_of
@@ -87,9 +87,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
 def _not_tried(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
     """What the end of the money left: all that may still be asked, though later looks might spare some of it."""
     n_requests = sum(part.n_requests for part in parts)
-    with opened(run.ledger_url) as ledger:
-        n_left = sum(ledger.n_left(run.request_keys(part)) for part in parts)
-    return Outcome(n_requests=n_requests, n_cached=n_requests - n_left)
+    return Outcome(n_requests=n_requests, n_cached=n_requests - n_left(run, parts))
 
 
 def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:

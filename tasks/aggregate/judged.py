@@ -109,8 +109,7 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     has_looks = bool(mine.select(pl.col("first_look").is_not_null().any()).collect().item())
     if has_looks:
         more |= {"first_look": pl.col("first_look").fill_null(1).cast(pl.Int16)}
-    has_kinds = rubric.items is not None and bool(rubric.items.kinds)
-    if has_kinds:
+    if rubric.kinds:
         more |= {"items_json": pl.when(pl.col("request_key").is_null()).then("items_json")}
     frame = mine.select(*few, **more, **HASHES).collect(engine="streaming")
     _refuse_reserved(mine)
@@ -128,7 +127,7 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
         numbered_within(frame["sample"].to_numpy(), prompt) if has_repeats else (np.arange(len(prompt), dtype=np.int32), prompt)
     )
     twins = _twins(frame, prompt, samples[0]) if has_twins else ()
-    kept = frame.select("rubric_version", "status", "reason", *["items_json"] * has_kinds)
+    kept = frame.select("rubric_version", "status", "reason", *["items_json"] * bool(rubric.kinds))
     judged = Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
     return replace(judged, first_look=frame["first_look"].to_numpy()) if has_looks else judged
 

@@ -95,7 +95,7 @@ def looked_at(*reached: Reached | None) -> dict[str, object]:
 
 def planned_prompts(judgements: pl.LazyFrame, rubric: Rubric) -> PlannedPrompts:
     """Of one rubric's judgements, whatever became of them; nothing where all are asked at once."""
-    kinds = sorted(set(rubric.items.kinds.values())) if rubric.items else []
+    kinds = sorted(rubric.kinds)
     mine = judgements.filter(is_of_cells(rubric), pl.col("first_look").is_not_null())
     counted = (
         mine.group_by("judge_model", "first_look", category=pl.col("category").fill_null(Total.UNNAMED.value))

@@ -77,7 +77,7 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
 
     Raises CorruptLakeError where a planned judgement has no score row: the reading is not of this plan.
     """
-    keys, has_kinds = [dimension.key for dimension in rubric.dimensions], "items_json" in judged.frame.columns
+    keys = [dimension.key for dimension in rubric.dimensions]
     kept: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     failed: dict[str, list[tuple[Array, ...]]] = {key: [] for key in keys}
     aside: dict[str, list[Array]] = {key: [] for key in keys}
@@ -88,24 +88,21 @@ def scores_of(judged: Judged, judgements: pl.LazyFrame, scores: pl.LazyFrame, ru
         rows = batch["row"].to_numpy()
         has_row[rows] = True
         dimension, is_scored = batch["dimension"].to_physical().to_numpy(), batch["is_scored"].to_numpy()
-        score, of_items = batch["score"].to_numpy(), [batch["item"].to_numpy()] if has_kinds else []
+        score, of_items = batch["score"].to_numpy(), [batch["item"].to_numpy()] if rubric.kinds else []
         for number, key in enumerate(keys):
             chosen = np.flatnonzero(is_scored & (dimension == number))
             if len(chosen):
                 kept[key].append((rows[chosen], score[chosen], *(item[chosen] for item in of_items)))
         for (number,), part in batch.filter("is_aside").group_by(pl.col("dimension").to_physical()):
             aside[keys[number]].append(part["row"].to_numpy())
-        for number, columns in _failures(batch, has_kinds=has_kinds):
+        for number, columns in _failures(batch):
             failed[keys[number]].append(columns)
     if not has_row.all():
         _say_lost(judged, has_row, judgements, rubric)
-    is_sample_with = {key: bool(kept[key] or failed[key] or aside[key]) for key in keys}
-    found = {
-        key: _outcomes(
-            kept.pop(key), [*failed[key], _not_planned(judged, rest, rubric, key, is_known=is_sample_with[key])], aside[key]
-        )
-        for key in keys
-    }
+    for key in keys:
+        has_some = bool(kept[key] or failed[key] or aside[key])
+        failed[key].append(_not_planned(judged, rest, rubric, key, is_known=has_some))
+    found = {key: _outcomes(kept.pop(key), failed[key], aside[key]) for key in keys}
     return {key: outcomes for key, outcomes in found.items() if not outcomes.is_empty}
 
 
@@ -118,7 +115,7 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
         is_mine &= pl.col("dimension").is_in(
             dimensions.categories.to_list()
         )  # no table has the others, nor what each item was answered
-    of_items = {"item": pl.col("item").fill_null("").hash(1)} if rubric.items and rubric.items.kinds else {}
+    of_items = {"item": pl.col("item").fill_null("").hash(1)} if rubric.kinds else {}
     wanted = scores.filter(is_mine).select(
         "request_key",
         "score",
@@ -134,9 +131,9 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
     return joined(wanted, keys)
 
 
-def _failures(batch: pl.DataFrame, *, has_kinds: bool) -> Iterator[tuple[int, tuple[Array, ...]]]:
+def _failures(batch: pl.DataFrame) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """The number of each dimension with failures, and their rows and columns."""
-    names = ("row", "low", "high", "reason", "is_violation", *["item"] * has_kinds)
+    names = [name for name in ("row", "low", "high", "reason", "is_violation", "item") if name in batch.columns]
     for (number,), part in batch.filter(~pl.col("is_scored"), ~pl.col("is_aside")).group_by(pl.col("dimension").to_physical()):
         yield int(str(number)), tuple(part[name].to_numpy() for name in names)
 
@@ -159,16 +156,15 @@ def _not_planned(judged: Judged, rows: Array, rubric: Rubric, key: str, *, is_kn
     rest = rest.with_columns(
         row=rows.astype(np.int32), category=judged.strata["category"].gather(judged.stratum[judged.prompt[rows]])
     )
-    has_kinds = "items_json" in rest.columns
-    if rubric.items is not None and key in rubric.items.kinds.values():
+    if key in rubric.kinds:
         rest = items_not_asked(rest, key).filter(pl.lit(is_known) | (pl.col("item") != ""))
-    elif has_kinds:
+    else:
         rest = rest.with_columns(item=pl.lit(""))
     asked = {category: scale(rubric, category, key) for category in rest["category"].unique() if is_asked(rubric, category, key)}
     mine = rest.filter(pl.col("category").is_in(list(asked)))
     ends = np.array([asked[category] for category in mine["category"]]).reshape(-1, 2)
     reason = mine.select(pl.coalesce("reason", "status")).to_series().to_numpy().astype(object)
-    of_items = [mine["item"].hash(1).to_numpy()] if has_kinds else []
+    of_items = [mine["item"].hash(1).to_numpy()] if rubric.kinds else []
     return mine["row"].to_numpy(), ends[:, 0], ends[:, 1], reason, np.zeros(mine.height, bool), *of_items
 
 

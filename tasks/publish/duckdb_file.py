@@ -4,7 +4,7 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,10 +51,10 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
     """
     _pull_small(lake_root, benchmark)
-    older = [one for one in readable(lake_root, benchmark)[0] if LISTING not in one.files]
+    mine, held = _readable(lake_root, benchmark)
+    older = [one for one in mine if LISTING not in one.files]
     every = {t: _files(lake_root, t, benchmark, older) for t in TABLES.values() if t.name not in LARGE_NAMES}
     small = {table: files for table, files in every.items() if files}
-    held = readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]
     if BENCHMARK_LONG not in small and not held:
         return None
     import duckdb
@@ -66,7 +66,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         try:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
-                _list_publications(database, lake_root, benchmark)
+                _list_publications(database, taken_back(lake_root), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
                 _take_agreements(database, held)
@@ -117,7 +117,7 @@ def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is
 
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
-    _list_publications(database, lake_root, benchmark)
+    _list_publications(database, taken_back(lake_root), *_readable(lake_root, benchmark))
     _declare(database, benchmark)
 
 
@@ -130,16 +130,19 @@ def _declare(database: "DuckDBPyConnection", benchmark: str) -> None:
     database.execute(views_sql(benchmark))
 
 
-def _list_publications(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
-    gone = taken_back(lake_root)
+def _readable(lake_root: Path, benchmark: str) -> tuple[list[Publication], list[Publication]]:
+    """The publications and the agreements that can be read."""
+    return readable(lake_root, benchmark)[0], readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]
+
+
+def _list_publications(
+    database: "DuckDBPyConnection", gone: Collection[str], mine: Iterable[Publication], held: Iterable[Publication]
+) -> None:
     made: list[tuple[object, ...]] = [
-        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone)
-        for one in readable(lake_root, benchmark)[0]
+        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone) for one in mine
     ]
-    held: list[tuple[object, ...]] = [
-        (one.publication_id, one.run_date, one.is_current) for one in readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]
-    ]
-    for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN"), ("agreements", held, "")):
+    agreed: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in held]
+    for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN"), ("agreements", agreed, "")):
         database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")
         if rows:
             database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)  # noqa: S608
