@@ -152,7 +152,7 @@ PREDECESSOR = text("predecessor", "The checkpoint directly before, of the same m
 TO_PREDECESSOR = _difference("predecessor", "the previous checkpoint")
 DELTA_PREDECESSOR, P_PREDECESSOR = TO_PREDECESSOR[0], TO_PREDECESSOR[3]
 N_IDENTICAL = tuple(
-    count(f"n_identical_{name}", f"Of n_prompts_{name}, those with the very same pictures: see comparisons.", null=True)
+    count(f"n_identical_{name}", f"Of n_prompts_{name}, those asked the very same: see comparisons.", null=True)
     for name in ("predecessor", "baseline")
 )
 BASELINE = text("baseline", "The baseline, as `model/checkpoint`.", null=True)

@@ -35,8 +35,8 @@ TURNED = "failures_could_turn_it"
 """It is lower, as a drop would be; had what failed the scores that are kindest to it, it would not be."""
 RISE_TURNED = "failures_could_turn_the_rise"
 """The same of one that is higher: no improvement is claimed, and no drop was found."""
-VERY_SAME = "the_very_same_pictures"
-"""For every prompt the two have the very same pictures: there is no drop, and nothing new was judged."""
+VERY_SAME = "the_very_same"
+"""For every prompt the two show the judge the very same: there is no drop, and nothing new was judged."""
 _TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")

@@ -34,7 +34,7 @@ _REASONS = {
     "fails_more": "it fails more often, and the failures may hide a drop",
     ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
     TOO_FEW: "too few shared prompts for this --alpha",
-    VERY_SAME: "these are the very same pictures",
+    VERY_SAME: "both show the judge the very same",
 }
 
 

@@ -133,16 +133,16 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
 
 
 def _the_very_same(one: str, rows: Sequence[Row]) -> list[str]:
-    """That some of its pictures are those of the one before: a folder exported twice, a fixed answer. Older rows do not say."""
+    """That some of what it shows is what the one before shows: a folder exported twice, a fixed answer. Older rows do not say."""
     n, of = max((row.get("n_identical_predecessor") or 0, row["n_prompts_predecessor"] or 0) for row in rows)
     if not n:
         return []
     both = f"{one} and {rows[0]['predecessor']}"
     if n == of:
         what = "the one prompt" if n == 1 else f"all {n:,} prompts"
-        return [f"For {what}, {both} have the very same pictures: no judge can tell them apart."]
+        return [f"For {what}, {both} show the judge the very same: no judge can tell them apart."]
     of_prompts = f"{n:,} of {of:,} prompts"
-    return [f"For {of_prompts}, {both} have the very same pictures: the difference is 0 there, whatever the judge says."]
+    return [f"For {of_prompts}, {both} show the judge the very same: the difference is 0 there, whatever it says."]
 
 
 def _missed(rows: Sequence[tuple[str, Row]]) -> str:

@@ -158,8 +158,8 @@ def test_the_recorded_reply_to_the_first_counts_for_both_and_the_copys_own_is_le
 
 VERY_SAME = {
     "none": (0, ""),
-    "three of ten": (3, "For 3 of 10 prompts, step-3000 and step-2000 have the very same pictures: the difference is 0 there"),
-    "all": (10, "For all 10 prompts, step-3000 and step-2000 have the very same pictures: no judge can tell them apart."),
+    "three of ten": (3, "For 3 of 10 prompts, step-3000 and step-2000 show the judge the very same: the difference is 0 there"),
+    "all": (10, "For all 10 prompts, step-3000 and step-2000 show the judge the very same: no judge can tell them apart."),
 }
 
 
