@@ -7,7 +7,6 @@ each, and beside each stands the sheet of its pictures. The report's own gallery
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -20,7 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName
 from tasks.publish.report.environment import render
-from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
+from tasks.publish.report.gallery import Ask, ask_of, replies_of, scores_of, texts_of
 from tasks.publish.report.picking import judged_samples
 from tasks.publish.report.sheets import Shown, Tiles
 from tasks.publish.report.side_by_side import Index, Prompt, Shot
@@ -34,7 +33,8 @@ BESIDE = "data: 'self' file:"
 MAX_SAMPLES = 20_000
 """On the pages of one publication. Beyond it the first of each prompt stay, and the start page says how many are elsewhere."""
 
-_PER_PAGE, _PER_BLOCK = 60, 2_000  # samples; a block is what is read from the lake at once
+_PER_PAGE = 60  # samples
+_PER_BLOCK = 30_000  # judgements, whose replies are read from the lake at once
 _ID = 12  # letters of a sample's id, as on the gallery's cards
 _KEYS = ("prompt_id", "sample_id", "model", "checkpoint", "category")
 
@@ -59,7 +59,8 @@ def compare_pages(
     contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
     index = Index(contestants, cells)
     dataset = StoredDataset(lake, ids.dataset_id)
-    twins = _twins(dataset, samples["sample_id"])
+    texts, twins = texts_of(dataset, samples["sample_id"]), _twins(dataset, samples["sample_id"])
+    judged = _of(judged_samples(lake, ids), samples["sample_id"])
     pages = list(_pages(samples))
     stand: dict[str, Any] = {
         "benchmark": name.benchmark, "run_date": name.run_date.isoformat(), "publication_id": name.publication_id,
@@ -67,8 +68,8 @@ def compare_pages(
     }  # fmt: skip
     with closing(Tiles(dataset, samples["sample_id"], cache)) as tiles:
         number = 0
-        for block in _blocks(pages):
-            said = _said(lake, ids, [row["sample_id"] for page in block for row in page])
+        for block in _blocks(pages, judged.select(pl.len()).collect(engine="streaming").item()):
+            asks = _asks(lake, ids, _of(judged, pl.Series([row["sample_id"] for page in block for row in page])))
             for page in block:
                 check_not_stopped()
                 number += 1
@@ -77,7 +78,7 @@ def compare_pages(
                 for sheet, content, mine in tiles.sheets(file, [row["sample_id"] for row in page]):
                     places |= mine
                     yield sheet, content
-                prompts = _prompts(page, contestants, said, places, twins)
+                prompts = _prompts(page, contestants, texts, asks, places, twins)
                 index.add(f"{file}.html", prompts)
                 yield f"{file}.html", render("pictures.html.j2", script="", prompts=prompts, number=number, **stand)
     yield START, render("compare.html.j2", script="compare.js", index=index, n_left=n_left, **stand)
@@ -119,54 +120,50 @@ def _pages(samples: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
         yield page
 
 
-def _blocks(pages: list[list[dict[str, Any]]]) -> Iterator[list[list[dict[str, Any]]]]:
-    n = _PER_BLOCK // _PER_PAGE
+def _of(rows: pl.LazyFrame, sample_ids: pl.Series) -> pl.LazyFrame:
+    return rows.filter(pl.col("sample_id").is_in(sample_ids.implode()))
+
+
+def _blocks(pages: list[list[dict[str, Any]]], n_judgements: int) -> Iterator[list[list[dict[str, Any]]]]:
+    n = max(1, _PER_BLOCK * len(pages) // n_judgements)
     return (pages[start : start + n] for start in range(0, len(pages), n))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What was asked of a block's samples and answered: texts by sample, asks by sample and rubric."""
-
-    texts: Mapping[str, Mapping[str, str | None]]
-    asks: Mapping[str, Mapping[str, list[Ask]]]
-
-
-def _said(lake: Lake, ids: RunIds, sample_ids: list[str]) -> _Said:
-    asked = judged_samples(lake, ids).filter(pl.col("sample_id").is_in(sample_ids))
-    rows = asked.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
+def _asks(lake: Lake, ids: RunIds, judged: pl.LazyFrame) -> Mapping[str, Mapping[str, list[Ask]]]:
+    """What was asked of samples and answered, by sample and rubric."""
+    rows = judged.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
     scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     asks: dict[str, dict[str, list[Ask]]] = defaultdict(lambda: defaultdict(list))
     for row in rows.iter_rows(named=True):
         key = row["request_key"]
         asks[row["sample_id"]][row["rubric_id"]].append(ask_of(row, scores[key], replies[key], 1))
-    return _Said(texts_of(StoredDataset(lake, ids.dataset_id), rows["sample_id"]), asks)
+    return asks
 
 
 def _prompts(
     page: list[dict[str, Any]],
     contestants: Sequence[tuple[str, str]],
-    said: _Said,
+    texts: Mapping[str, Mapping[str, str | None]],
+    asks: Mapping[str, Mapping[str, list[Ask]]],
     places: Mapping[str, Shown],
     twins: Mapping[str, str],
 ) -> list[Prompt]:
     by_prompt: dict[str, list[Shot]] = defaultdict(list)
     for row in page:
-        texts = said.texts.get(row["sample_id"], {})
-        told = {one: cut(text, MAX_PROMPT) for one, text in texts.items() if text and one not in ("prompt", "source_key")}
+        said = texts.get(row["sample_id"], {})
+        told = {one: text for one, text in said.items() if text and one not in ("prompt", "source_key")}
         by_prompt[row["prompt_id"]].append(
             Shot(
                 row["sample_id"], f"s-{row['sample_id'][:_ID]}", row["model"], row["checkpoint"], row["category"], told,
-                cut(texts.get("source_key") or "", MAX_PROMPT), said.asks[row["sample_id"]], places.get(row["sample_id"]),
-                twins.get(row["sample_id"]),
+                said.get("source_key") or "", asks[row["sample_id"]], places.get(row["sample_id"]), twins.get(row["sample_id"]),
             )
         )  # fmt: skip
     found = []
     for prompt_id, shots in by_prompt.items():
-        texts = said.texts.get(shots[0].sample_id, {})
-        text = texts.get("prompt") or texts.get("question") or texts.get("reference") or shots[0].source_key
+        said = texts.get(shots[0].sample_id, {})
+        text = said.get("prompt") or said.get("question") or said.get("reference") or shots[0].source_key
         columns = [(one, [shot for shot in shots if (shot.model, shot.checkpoint) == one]) for one in contestants]
-        found.append(Prompt(f"p-{prompt_id[:_ID]}", cut(text or "", MAX_PROMPT), shots[0].category, [c for c in columns if c[1]]))
+        found.append(Prompt(f"p-{prompt_id[:_ID]}", text or "", shots[0].category, [c for c in columns if c[1]]))
     return found
 
 
@@ -175,8 +172,7 @@ def _twins(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, str]:
     columns = ["sample_id", "model", "checkpoint", "image_sha256", "duplicate_of_sample_id", "source_key"]
 
     def those(wanted: pl.Series) -> pl.DataFrame:
-        is_wanted = pl.col("sample_id").is_in(wanted.implode())
-        return dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.select(columns).filter(is_wanted))
+        return dataset.lake.collect(SAMPLES, dataset.id, lambda rows: _of(rows.select(columns), wanted))
 
     samples = those(sample_ids)
     again = samples.drop_nulls("duplicate_of_sample_id").select("sample_id", first="duplicate_of_sample_id")

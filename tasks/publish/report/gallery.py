@@ -141,10 +141,10 @@ def _card(
     cells = [cell_ids.get((*address, category)) for category in (row["category"] or Total.UNNAMED.value, Total.MACRO.value)]
     return Card(
         **{name: row[name] for name in ("rubric_id", "sample_id", "model", "checkpoint", "category")},
-        source_key=cut(said.get("source_key") or "", MAX_PROMPT),
+        source_key=said.get("source_key") or "",
         shelves=tuple(row["shelves"]),
         places=tuple(row["places"]),
-        texts={name: cut(said[name] or "", MAX_PROMPT) for name in _TEXTS if said.get(name)},
+        texts={name: text for name in _TEXTS if (text := said.get(name))},
         picture=pictures.get(row["sample_id"]),
         cell_id=next((cell for cell in cells if cell), None),
         asks=tuple(asks),
@@ -180,11 +180,14 @@ def replies_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, 
 
 
 def texts_of(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
-    """What the samples were asked for, and where they stood."""
-    wanted = pl.col("sample_id").is_in(sample_ids.unique().to_list())
-    columns = ["sample_id", "source_key", *_TEXTS]
-    samples = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(wanted).select(columns))
-    return {row.pop("sample_id"): row for row in samples.to_dicts()}
+    """What the samples were asked for, and where they stood: at most MAX_PROMPT letters of each text."""
+    wanted, names = pl.col("sample_id").is_in(sample_ids.unique().implode()), ("source_key", *_TEXTS)
+    beginnings = pl.col(names).str.slice(0, MAX_PROMPT + 1)
+    samples = dataset.lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(wanted).select("sample_id", beginnings))
+    return {
+        sample_id: {name: text and cut(text, MAX_PROMPT) for name, text in zip(names, texts, strict=True)}
+        for sample_id, *texts in samples.iter_rows()
+    }
 
 
 def _keys(rows: pl.DataFrame) -> list[str]:

@@ -12,7 +12,7 @@ from schemas.statuses.rows import PairOutcome
 from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
-from tasks.publish.report.gallery import MAX_PROMPT, Ask, ask_of, cut, replies_of, scores_of, texts_of
+from tasks.publish.report.gallery import Ask, ask_of, replies_of, scores_of, texts_of
 from tasks.publish.report.pictures import thumbnails_of
 from tasks.publish.standings.wording import made_by
 
@@ -131,7 +131,7 @@ def _card(
     ends = [[row[f"{end}{name}"] for name in ("sample_id", "model", "checkpoint")] for end in ("", "second_")]
     one, other = (Side(sample_id, model, checkpoint, pictures.get(sample_id)) for sample_id, model, checkpoint in ends)
     asks = tuple(_ask(row, scores[row["request_key"]], replies[row["request_key"]], len(orders)) for row in orders)
-    return PairCard(cut(own.get("prompt") or "", MAX_PROMPT), outcome, (one, other), asks)
+    return PairCard(own.get("prompt") or "", outcome, (one, other), asks)
 
 
 def _ask(row: dict[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_orders: int) -> PairAsk:
