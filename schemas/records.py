@@ -21,6 +21,7 @@ PEOPLE = "__people__"
 """In the column judge_model: people's votes."""
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
 """The text columns of a sample that `samples` has by name; those of a rubric's own stand in its `texts_json`."""
+TEXT_COLUMNS = (*SAMPLE_TEXTS, "texts_json")
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:

@@ -14,7 +14,7 @@ from rubrics.rendering import MissingColumns, NoPrompt, Rendered, UnknownValue, 
 from rubrics.rules import facts, is_null
 from schemas.benchmark.judges import DEFAULT_PROVIDER, Judge
 from schemas.identities import canonical_json
-from schemas.records import IMAGE, SAMPLE_TEXTS, texts_of
+from schemas.records import IMAGE, TEXT_COLUMNS, texts_of
 from schemas.statuses.rows import JudgementStatus, SampleStatus
 from tasks.plan.parameters import request_parameters
 from tasks.plan.request_key import KeyTemplate, Slot, canonical_messages, key_template
@@ -29,7 +29,6 @@ IMAGE_STATUSES = frozenset({
 N_REMEMBERED = 10_000
 """Questions held at once, some kilobytes each: prompts come again with each checkpoint, and memory must not grow with them."""
 
-TEXT_COLUMNS = (*SAMPLE_TEXTS, "texts_json")
 Texts = tuple[str | None, ...]
 """The values of TEXT_COLUMNS."""
 Roles = tuple[str, ...]

@@ -7,13 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from schemas.records import IMAGE
+from schemas.records import IMAGE, TEXT_COLUMNS
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.lake.pictures import with_pictures
 from tasks.lake.reading import with_later_columns
-from tasks.plan.questions import TEXT_COLUMNS
 from tasks.plan.request_key import Slot
 
 PLAN_COLUMNS = [

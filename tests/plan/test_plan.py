@@ -18,7 +18,7 @@ from rubrics.model import Condition, ReplyFormat, Rubric, Rule, Variant
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, NothingToJudgeError
 from schemas.identities import RunIds
-from schemas.records import PlannedPart
+from schemas.records import TEXT_COLUMNS, PlannedPart
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from schemas.tables.table import conform
 from tasks.lake.reading import Lake
@@ -26,7 +26,7 @@ from tasks.lake.writing import stage
 from tasks.plan import dataset, questions
 from tasks.plan.checks import SeenRequests, check_something_to_ask, keep_first, plan_id, summarise
 from tasks.plan.dataset import PlanShard, new_stagings, plan_shard
-from tasks.plan.questions import IMAGE_STATUSES, TEXT_COLUMNS
+from tasks.plan.questions import IMAGE_STATUSES
 from tasks.plan.request_key import DIGEST_SLOT
 from tasks.plan.rows import Planner
 from tests.support.asking import context_of

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from rubrics.model import Rubric
 from schemas.identities import RunIds
 from schemas.metrics import natural_key
 from schemas.tables.stored import SAMPLES
@@ -18,8 +19,9 @@ from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName
+from tasks.publish.report.asks import Ask, said_of
 from tasks.publish.report.environment import render
-from tasks.publish.report.gallery import Ask, ask_of, replies_of, scores_of, texts_of
+from tasks.publish.report.gallery import texts_of
 from tasks.publish.report.picking import judged_samples
 from tasks.publish.report.sheets import Shown, Tiles
 from tasks.publish.report.side_by_side import Index, Prompt, Shot
@@ -34,7 +36,7 @@ MAX_SAMPLES = 20_000
 """On the pages of one publication. Beyond it the first of each prompt stay, and the start page says how many are elsewhere."""
 
 _PER_PAGE = 60  # samples
-_PER_BLOCK = 30_000  # judgements, whose replies are read from the lake at once
+_PER_BLOCK = 30_000  # requests, whose replies are read from the lake at once
 _ID = 12  # letters of a sample's id, as on the gallery's cards
 _KEYS = ("prompt_id", "sample_id", "model", "checkpoint", "category")
 
@@ -43,6 +45,7 @@ def compare_pages(
     lake: Lake,
     ids: RunIds,
     cells: pl.DataFrame,
+    rubrics: Mapping[str, Rubric],
     name: PublicationName,
     max_samples: int = MAX_SAMPLES,
     cache: TileCache | None = None,
@@ -68,8 +71,8 @@ def compare_pages(
     }  # fmt: skip
     with closing(Tiles(dataset, samples["sample_id"], cache)) as tiles:
         number = 0
-        for block in _blocks(pages, judged.select(pl.len()).collect(engine="streaming").item()):
-            asks = _asks(lake, ids, _of(judged, pl.Series([row["sample_id"] for page in block for row in page])))
+        for block in _blocks(pages, _n_requests(judged)):
+            asks = _asks(lake, ids, rubrics, _of(judged, pl.Series([row["sample_id"] for page in block for row in page])))
             for page in block:
                 check_not_stopped()
                 number += 1
@@ -124,19 +127,24 @@ def _of(rows: pl.LazyFrame, sample_ids: pl.Series) -> pl.LazyFrame:
     return rows.filter(pl.col("sample_id").is_in(sample_ids.implode()))
 
 
-def _blocks(pages: list[list[dict[str, Any]]], n_judgements: int) -> Iterator[list[list[dict[str, Any]]]]:
-    n = max(1, _PER_BLOCK * len(pages) // n_judgements)
+def _n_requests(judged: pl.LazyFrame) -> int:
+    """Each item of a list names its own: about so many replies there are."""
+    n_listed = pl.col("items_json").str.count_matches("request_key", literal=True)
+    return int(judged.select(pl.max_horizontal(n_listed, 1).sum()).collect(engine="streaming").item())
+
+
+def _blocks(pages: list[list[dict[str, Any]]], n_requests: int) -> Iterator[list[list[dict[str, Any]]]]:
+    n = max(1, _PER_BLOCK * len(pages) // n_requests)
     return (pages[start : start + n] for start in range(0, len(pages), n))
 
 
-def _asks(lake: Lake, ids: RunIds, judged: pl.LazyFrame) -> Mapping[str, Mapping[str, list[Ask]]]:
+def _asks(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric], judged: pl.LazyFrame) -> Mapping[str, Mapping[str, list[Ask]]]:
     """What was asked of samples and answered, by sample and rubric."""
     rows = judged.collect(engine="streaming").sort("rubric_id", "judge_model", "repeat")
-    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
+    said = said_of(lake, ids, rows, rubrics)
     asks: dict[str, dict[str, list[Ask]]] = defaultdict(lambda: defaultdict(list))
     for row in rows.iter_rows(named=True):
-        key = row["request_key"]
-        asks[row["sample_id"]][row["rubric_id"]].append(ask_of(row, scores[key], replies[key], 1))
+        asks[row["sample_id"]][row["rubric_id"]].append(said.ask(row))
     return asks
 
 

@@ -55,11 +55,11 @@ def as_key(*values: str) -> str:
 
 
 def asks_of(card: Card) -> str:
-    """What the filters look at, as JSON: of each ask its statuses, and its scores by dimension."""
+    """What the filters look at, as JSON: of each ask its statuses, and its scores beside their dimensions."""
     asks = [
         {
-            "statuses": sorted({score.reason or score.status for score in ask.scores} or {ask.reason or ask.status}),
-            "scores": {score.dimension: score.score for score in ask.scores if score.score is not None},
+            "statuses": sorted({score.reason or score.status for score in ask.all_scores} or {ask.reason or ask.status}),
+            "scores": [[score.dimension, score.score] for score in ask.all_scores if score.score is not None],
         }
         for ask in card.asks
     ]

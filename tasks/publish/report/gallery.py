@@ -7,43 +7,22 @@ from typing import Any
 
 import polars as pl
 
+from rubrics.model import Rubric
 from schemas.identities import RunIds
 from schemas.metrics import HEADLINE, RUBRIC_CELL, means_for_prompts_like_these
 from schemas.statuses.cells import Total
-from schemas.tables.stored import REPLIES, SAMPLES, SCORES
+from schemas.tables.stored import SAMPLES
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
+from tasks.publish.report.asks import Ask, cut, said_of
 from tasks.publish.report.picking import IS_COUNTED, Shelf, judged_samples, picked
 from tasks.publish.report.pictures import thumbnails_of
 
 N_CARDS, N_FIRST = 192, 8
 """Cards of a page, and those whose pictures stand near its top too: with the limits of thumbnails and texts it is under 3 MB."""
 
-MAX_PROMPT, MAX_WORDS = 400, 900  # letters
+MAX_PROMPT = 400  # letters
 _TEXTS = ("prompt", "question", "text", "reference", "output", "caption_type")
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One dimension of one ask. `reason` says why there is no score that counts."""
-
-    dimension: str
-    score: float | None
-    status: str
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What one judge said on one repeat. `words` is the reply or its beginning, `n_letters` its whole length."""
-
-    judge_model: str
-    repeat: int
-    status: str
-    reason: str | None
-    words: str | None
-    n_letters: int
-    scores: tuple[Scored, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,7 @@ class Gallery:
         return [*found.values()][:N_FIRST]
 
 
-def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N_CARDS) -> Gallery:
+def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, rubrics: Mapping[str, Rubric], *, n_cards: int = N_CARDS) -> Gallery:
     """The cards of a publication; `ids` are its identities, `cells` its benchmark_long. Pictures are read for the cards alone.
 
     Raises StoreError where the lake does not hold the plan, the reading, the snapshot or the dataset.
@@ -104,14 +83,11 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N
     n_judgements = int(judgements.select(pl.len()).collect(engine="streaming").item())
     mine = judgements.filter(pl.col("sample_id").is_in(cards["sample_id"].unique().implode())).collect(engine="streaming")
     rows = mine.join(cards, on=["rubric_id", "sample_id"]).sort("judge_model", "repeat")
-    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
     asked: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.iter_rows(named=True):
         asked[row["rubric_id"], row["sample_id"]].append(row)
-    asks = {
-        card: [ask_of(row, scores[row["request_key"]], replies[row["request_key"]], len(mine)) for row in mine]
-        for card, mine in asked.items()
-    }
+    said = said_of(lake, ids, rows, rubrics)
+    asks = {card: [said.ask(row, len(mine)) for row in mine] for card, mine in asked.items()}
     dataset = StoredDataset(lake, ids.dataset_id)
     texts = texts_of(dataset, cards["sample_id"])
     pictures = thumbnails_of(dataset, set(texts))
@@ -122,11 +98,6 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, *, n_cards: int = N
         _card(row, texts, pictures, cell_ids, asks[row["rubric_id"], row["sample_id"]]) for row in shown.iter_rows(named=True)
     )
     return Gallery(tuple(found), n_judgements)
-
-
-def cut(text: str, n_letters: int) -> str:
-    """The text, or its beginning and an ellipsis."""
-    return text if len(text) <= n_letters else f"{text[:n_letters].rstrip()} …"
 
 
 def _card(
@@ -151,34 +122,6 @@ def _card(
     )
 
 
-def ask_of(row: Mapping[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_asks: int) -> Ask:
-    """The reply the scores were read from, else the last. Where a sample was asked often, each answer gets less room."""
-    read = scores[0]["ask_index"] if scores else None
-    words = replies.get(read if read in replies else max(replies, default=0))
-    told = tuple(Scored(one["dimension"], one["score"], one["status"], one["reason"]) for one in scores)
-    shown = None if words is None else cut(words, min(MAX_WORDS, 2 * MAX_WORDS // n_asks))
-    return Ask(row["judge_model"], row["repeat"], row["status"], row["reason"], shown, len(words or ""), told)
-
-
-def scores_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, list[dict[str, Any]]]:
-    """The scores of the rows' requests, by request key."""
-    found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
-    wanted = lake.scan(SCORES, ids.reading_id).filter(pl.col("request_key").is_in(_keys(rows)))
-    for row in wanted.sort("request_key", "dimension").collect(engine="streaming").iter_rows(named=True):
-        found[row["request_key"]].append(row)
-    return found
-
-
-def replies_of(lake: Lake, ids: RunIds, rows: pl.DataFrame) -> dict[str | None, dict[int, str | None]]:
-    """What was said to the rows' requests, by request key and ask."""
-    found: dict[str | None, dict[int, str | None]] = defaultdict(dict)
-    wanted = lake.scan(REPLIES, ids.snapshot_id).filter(pl.col("request_key").is_in(_keys(rows)))
-    words = wanted.select("request_key", "ask_index", "reply_text", "refusal_text").collect(engine="streaming")
-    for row in words.iter_rows(named=True):
-        found[row["request_key"]][row["ask_index"]] = row["reply_text"] or row["refusal_text"]
-    return found
-
-
 def texts_of(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     """What the samples were asked for, and where they stood: at most MAX_PROMPT letters of each text."""
     wanted, names = pl.col("sample_id").is_in(sample_ids.unique().implode()), ("source_key", *_TEXTS)
@@ -188,10 +131,6 @@ def texts_of(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[st
         sample_id: {name: text and cut(text, MAX_PROMPT) for name, text in zip(names, texts, strict=True)}
         for sample_id, *texts in samples.iter_rows()
     }
-
-
-def _keys(rows: pl.DataFrame) -> list[str]:
-    return rows["request_key"].drop_nulls().unique().to_list()
 
 
 def _cell_ids(cells: pl.DataFrame) -> dict[tuple[str, ...], str]:

@@ -13,7 +13,7 @@
   let shown = PAGE;
 
   const isInside = (ask, chosen) =>
-    Object.entries(ask.scores).some(
+    ask.scores.some(
       ([dimension, score]) =>
         (!chosen.dimension || dimension === chosen.dimension) &&
         (chosen.low === "" || score >= Number(chosen.low)) &&

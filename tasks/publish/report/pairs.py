@@ -12,7 +12,8 @@ from schemas.statuses.rows import PairOutcome
 from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
-from tasks.publish.report.gallery import Ask, ask_of, replies_of, scores_of, texts_of
+from tasks.publish.report.asks import Ask, Said, said_of
+from tasks.publish.report.gallery import texts_of
 from tasks.publish.report.pictures import thumbnails_of
 from tasks.publish.standings.wording import made_by
 
@@ -77,13 +78,13 @@ def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iter
     ends = [frozenset(row) for row in some.iter_rows()]
     wanted = pl.col("sample_id").is_in([one for pair in ends for one in pair])
     rows = judged.filter(wanted & pl.col("second_sample_id").is_in([one for pair in ends for one in pair])).collect()
-    scores, replies = scores_of(lake, ids, rows), replies_of(lake, ids, rows)
+    said = said_of(lake, ids, rows, {})
     pairs: dict[frozenset[str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows.sort("repeat", "sample_id", "second_sample_id").iter_rows(named=True):
         pairs[frozenset((row["sample_id"], row["second_sample_id"]))].append(row)
     shown: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
     for pair in dict.fromkeys(ends):
-        outcome = _outcome(pairs[pair], scores, headline)
+        outcome = _outcome(pairs[pair], said, headline)
         if len(shown[outcome]) < PER_OUTCOME:
             shown[outcome].append(pairs[pair])
     chosen = [(outcome, orders) for outcome in _ORDER for orders in shown[outcome]]
@@ -91,14 +92,14 @@ def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iter
     dataset = StoredDataset(lake, ids.dataset_id)
     pictures, texts = thumbnails_of(dataset, sample_ids), texts_of(dataset, pl.Series(sorted(sample_ids), dtype=pl.String))
     for outcome, orders in chosen:
-        yield _card(outcome, orders, pictures, texts, scores, replies)
+        yield _card(outcome, orders, pictures, texts, said)
 
 
-def _outcome(orders: list[dict[str, Any]], scores: Mapping[str | None, list[dict[str, Any]]], headline: str) -> str:
+def _outcome(orders: list[dict[str, Any]], said: Said, headline: str) -> str:
     """Of a pair as a card says it, by the mean of its repeats: who wins is said beside the pictures."""
     repeats: dict[int, list[float | None]] = defaultdict(list)
     for row in orders:
-        (won,) = [one["score"] for one in scores[row["request_key"]] if one["dimension"] == headline] or [None]
+        (won,) = [one.score for one in said.ask(row).scores if one.dimension == headline] or [None]
         is_turned = row["sample_id"] != orders[0]["sample_id"]
         repeats[row["repeat"]].append(1 - won if is_turned and won is not None else won)
     both = ([one for one in won if one is not None] for won in repeats.values())
@@ -123,21 +124,20 @@ def _card(
     orders: list[dict[str, Any]],
     pictures: Mapping[str, str],
     texts: Mapping[str, Mapping[str, str | None]],
-    scores: Mapping[str | None, list[dict[str, Any]]],
-    replies: Mapping[str | None, dict[int, str | None]],
+    said: Said,
 ) -> PairCard:
     row = orders[0]
     own = texts.get(row["sample_id"], {})
     ends = [[row[f"{end}{name}"] for name in ("sample_id", "model", "checkpoint")] for end in ("", "second_")]
     one, other = (Side(sample_id, model, checkpoint, pictures.get(sample_id)) for sample_id, model, checkpoint in ends)
-    asks = tuple(_ask(row, scores[row["request_key"]], replies[row["request_key"]], len(orders)) for row in orders)
+    asks = tuple(_ask(row, said.ask(row, len(orders))) for row in orders)
     return PairCard(own.get("prompt") or "", outcome, (one, other), asks)
 
 
-def _ask(row: dict[str, Any], scores: list[dict[str, Any]], replies: dict[int, str | None], n_orders: int) -> PairAsk:
-    names = {1.0: _named(row, ""), 0.5: "tie", 0.0: _named(row, "second_")}
-    winners = tuple((one["dimension"], names.get(one["score"], one["reason"] or one["status"])) for one in scores)
-    return PairAsk(_named(row, ""), ask_of(row, scores, replies, n_orders), winners)
+def _ask(row: dict[str, Any], said: Ask) -> PairAsk:
+    names: dict[float | None, str] = {1.0: _named(row, ""), 0.5: "tie", 0.0: _named(row, "second_")}
+    winners = tuple((one.dimension, names.get(one.score, one.reason or one.status)) for one in said.scores)
+    return PairAsk(_named(row, ""), said, winners)
 
 
 def _named(row: Mapping[str, Any], end: str) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 
 from schemas.metrics import HEADLINE, is_headline
 from schemas.statuses.rows import ScoreStatus
-from tasks.publish.report.gallery import Ask, cut
+from tasks.publish.report.asks import Ask, cut
 from tasks.publish.report.sheets import Shown
 
 
@@ -72,7 +72,9 @@ class Index:
         if not mine:
             return ""
         leading = self.leading[rubric_id]
-        found = [one.score for ask in mine for one in ask.scores if one.dimension in leading and one.status == ScoreStatus.SCORED]
+        found = [
+            one.score for ask in mine for one in ask.all_scores if one.dimension in leading and one.status == ScoreStatus.SCORED
+        ]
         scores = [score for score in found if score is not None]
         return round(sum(scores) / len(scores), 4) if scores else None
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def pages_of(made, **options):
-    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables[BENCHMARK_LONG], made.name, **options))
+    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables[BENCHMARK_LONG], {}, made.name, **options))
 
 
 def texts(pages):

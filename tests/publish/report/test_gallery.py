@@ -10,7 +10,7 @@ from schemas.tables.stored import SCORES
 from schemas.tables.table import conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.publish.explain.cells import members_of
-from tasks.publish.report.gallery import MAX_WORDS
+from tasks.publish.report.asks import MAX_WORDS
 from tests.support.markers import fit_marker
 
 ONE = [("north", "step-1")]

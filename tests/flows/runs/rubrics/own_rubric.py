@@ -1,5 +1,6 @@
-"""A benchmark that asks a rubric of one's own, in the folder `mine`, about the rows of `m.jsonl`. No tests here."""
+"""A benchmark that asks a rubric of one's own, in the folder `mine`, about the rows of `m.jsonl`, and its pages. No tests here."""
 
+import re
 from pathlib import Path
 
 
@@ -18,3 +19,12 @@ def own_rubric(name: str, rubric: str, source: str, more: str) -> str:
         f'name = "{name}"\nrubric_folders = ["mine"]\n[[sources]]\nreader = "manifest"\npath = "m.jsonl"\n{source}\n'
         f'[[rubrics]]\nid = "{rubric}"\n[[judges]]\nmodel = "judge-2026-01-01"\nbase_url = "{{url}}"\n{more}\n'
     )
+
+
+def shown_items(page: str) -> list[list[str]]:
+    """The questions of each list on a page, as they are read there with their answers."""
+    listed = [
+        re.findall(r"<li>(.*?)</li>", one, re.DOTALL)
+        for one in re.findall(r'<details class="items">(.*?)</details>', page, re.DOTALL)
+    ]
+    return [[" ".join(re.sub(r"<[^>]+>", " ", item).split()) for item in items] for items in listed]

@@ -14,7 +14,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.validate.derived_scores import write_item_scores
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, shown_items, write_rubric
 from tests.support.painting import paint
 
 RUBRIC = """\
@@ -115,6 +115,14 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     told = salon("explain", judgements["sample_id"][1]).out
     assert "answer, item fur: no score (the item it depends on, dog, failed)" in told
     assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
+    words = {"Is there a dog?": "No.", "Is its fur brown?": "yes"} if asked == "each" else dict.fromkeys(REPLIES, "")
+    for page in ("report.html", "pictures-001.html"):
+        of_dog = next(one for one in shown_items((publication / page).read_text()) if len(one) == 2 and "dog" in one[0])
+        assert of_dog == [
+            " ".join(f"Is there a dog? things 0 {words['Is there a dog?']}".split()),
+            " ".join(f"Is its fur brown? colours not asked for things not asked for {words['Is its fur brown?']}".split()),
+        ]
+        assert asked == "each" or "No.\nyes</blockquote>" in (publication / page).read_text()
     assert salon("verify", publication, "--file", "b.toml").code == 0
     for row in found.values():
         explained = salon("explain", row["cell_id"])

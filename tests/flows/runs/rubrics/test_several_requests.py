@@ -14,7 +14,7 @@ from schemas.errors import RubricError
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said
-from tests.flows.runs.rubrics.own_rubric import own_rubric
+from tests.flows.runs.rubrics.own_rubric import own_rubric, shown_items
 from tests.support.painting import paint
 
 WHOLE = """\
@@ -126,6 +126,8 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
     explained = salon("explain", table["overall"]["cell_id"]).out
     assert "sqrt_product of done_and_kept: 4, natural: 9" in explained
     assert "does not agree" not in explained
+    page = (folder / "pictures-001.html").read_text()
+    assert ["done done 8 kept 4 {&#34;done&#34;: 8, &#34;kept&#34;: 4}", "natural natural 9 natural: 9"] in shown_items(page)
     n_asked = len(provider.seen)
     assert salon("run", "b.toml", "--run-date", "2026-01-03").code == 0
     assert len(provider.seen) == n_asked, "nothing is asked again"
