@@ -1,6 +1,6 @@
 """What `salon explain` prints of judgements, pairs and exams. Cells and samples, and what is looked up, are explaining.py's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,8 +10,8 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, indented, name_of, one_line, result_console
 from schemas.statuses.cells import CellStatus
-from tasks.publish.explain.cells import ExplainedJudgement
 from tasks.publish.explain.exam import ExplainedExam
+from tasks.publish.explain.judgements import Ask, ExplainedJudgement, Request
 from tasks.publish.explain.pairs import ExplainedPair, ExplainedWinRate
 from tasks.publish.preferences import counts, verdict, win_rate
 from tasks.publish.standings.exam import drop, fault_name, share
@@ -32,13 +32,23 @@ def print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
             console.print(indented(f"{name}: {value}"))
     console.print(f"request  {judgement.request_key or '-'}")
     console.print(f"rubric   {judgement.rubric_digest or '-'}")
-    console.print(name_of(f"asked with {judgement.parameters_json}"))
-    for message in orjson.loads(judgement.messages_json) if judgement.messages_json else []:
+    for request in judgement.requests:
+        _print_request(console, request, [ask for ask in judgement.asks if ask.request_key == request.request_key])
+    console.print()
+
+
+def _print_request(console: Console, request: Request, asks: Sequence[Ask]) -> None:
+    """The messages as sent, and every reply to them."""
+    if request.items:
+        items = ", ".join(request.items)
+        console.print(name_of(f"=== item{'s' if len(request.items) > 1 else ''} {items}, request {request.request_key}", "bold"))
+    console.print(name_of(f"asked with {request.parameters_json}"))
+    for message in orjson.loads(request.messages_json) if request.messages_json else []:
         console.print(name_of(f"--- message, role {message['role']}", "dim"))
         parts = message["content"]
         for part in [{"type": "text", "text": parts}] if isinstance(parts, str) else parts:
             console.print(indented(str(part["text"]) if part["type"] == "text" else _pictured(part)))
-    for ask in judgement.asks:
+    for ask in asks:
         told = (
             f"--- reply {ask.ask_index}: {ask.status}, finish {ask.finish_reason}, answered by {ask.answered_model}, {ask.origin}"
         )
@@ -46,7 +56,6 @@ def print_judgement(console: Console, judgement: ExplainedJudgement) -> None:
         for text in (ask.reply_text, ask.refusal_text, ask.error_detail):
             if text:
                 console.print(indented(text))
-    console.print()
 
 
 def _print_where_it_is_from(console: Console, judgement: ExplainedJudgement) -> None:

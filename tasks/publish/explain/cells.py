@@ -1,8 +1,7 @@
 """What one published number is made of: samples, the exact messages, the replies verbatim, the scores, the hashes."""
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,75 +10,12 @@ import polars as pl
 from schemas.metrics import RUBRIC_CELL, TOTALS
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
-from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import items_not_asked
+from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
 from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
 from tasks.publish.reading import Publication, load_cells
-
-_SAMPLE = [
-    "source", "source_key", "prompt", "question", "text", "reference", "caption_type", "output", "texts_json", "image_sha256",
-    "pictures",
-]  # fmt: skip
-_OWN = [
-    "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
-    "score_span", "ask_index_read", "items_json",
-]  # fmt: skip
-_REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
-
-N_AROUND = 60
-"""Characters of a reply shown before and behind a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One reply, verbatim, and how the ask ended."""
-
-    ask_index: int
-    status: str
-    reply_text: str | None
-    finish_reason: str | None
-    refusal_text: str | None
-    error_detail: str | None
-    answered_model: str | None
-    origin: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedJudgement:
-    """One judgement of the cell. `messages_json` is what was sent, images by digest.
-
-    `sample`: its texts, image_sha256, and where in the source its pictures are: image_path, and so for each further role.
-    """
-
-    sample_id: str
-    category: str | None
-    repeat: int
-    prompt_id: str
-    request_key: str | None
-    status: str
-    reason: str | None
-    score: float | None
-    note: str | None
-    bound_low: float | None
-    bound_high: float | None
-    score_span: str | None
-    ask_index_read: int | None
-    items_json: str | None
-    sample: Mapping[str, str | None]
-    messages_json: str | None
-    rubric_digest: str | None
-    parameters_json: str | None
-    asks: tuple[Ask, ...]
-
-    @property
-    def sentence(self) -> tuple[str, str, str] | None:
-        """The number as the reply says it, between what stands before and behind it there; None without a score."""
-        texts = [ask.reply_text for ask in self.asks if ask.ask_index == self.ask_index_read]
-        if self.score_span is None or not texts or texts[0] is None:
-            return None
-        start, end = json.loads(self.score_span)
-        return texts[0][max(0, start - N_AROUND) : start], texts[0][start:end], texts[0][end : end + N_AROUND]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,46 +103,6 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
 def _named(row: Mapping[str, Any]) -> str:
     """A row's dimension, and its item where it is of one."""
     return f"{row['dimension']}, item {row['item']}" if row["item"] else str(row["dimension"])
-
-
-def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterable[ExplainedJudgement]:
-    """What was asked and answered of each of these judgements, in their order."""
-    of_items = {
-        row["request_key"]: [str(item["request_key"]) for item in json.loads(row["items_json"])]
-        for row in members.filter(pl.col("items_json").is_not_null(), pl.col("request_key").is_not_null()).to_dicts()
-    }
-    keys = [*members["request_key"].drop_nulls(), *(key for listed in of_items.values() for key in listed)]
-    sample_ids = members["sample_id"].to_list()
-    is_wanted, columns = pl.col("sample_id").is_in(sample_ids), ["sample_id", *_SAMPLE]
-    samples = lake.collect(SAMPLES, ids["dataset_id"], lambda rows: rows.filter(is_wanted).select(columns))
-    texts = {
-        row.pop("sample_id"): row | _paths(row.pop("pictures")) | json.loads(row.pop("texts_json") or "{}")
-        for row in samples.to_dicts()
-    }
-    asked = lake.scan(REQUESTS, ids["plan_id"]).filter(pl.col("request_key").is_in(keys))
-    asked = asked.select("request_key", "messages_json", "rubric_digest", "parameters_json")
-    requests = {row.pop("request_key"): row for row in asked.unique("request_key").collect().to_dicts()}
-    asks: dict[str, list[Ask]] = defaultdict(list)
-    replies = lake.scan(REPLIES, ids["snapshot_id"]).filter(pl.col("request_key").is_in(keys)).select("request_key", *_REPLY)
-    for row in replies.sort("request_key", "ask_index").collect().to_dicts():
-        asks[row.pop("request_key")].append(Ask(**row))
-    unasked = {"messages_json": None, "rubric_digest": None, "parameters_json": None}
-    for row in members.select(_OWN).to_dicts():
-        key = row["request_key"]
-        asked_by = list(dict.fromkeys(of_items.get(key, [key])))
-        yield ExplainedJudgement(
-            **row, **requests.get(asked_by[0], unasked), sample=texts.get(row["sample_id"], {}),
-            asks=tuple(ask for one in asked_by for ask in asks.get(one, [])),
-        )  # fmt: skip
-
-
-def _paths(pictures: Iterable[Mapping[str, str | None]] | None) -> dict[str, str]:
-    """The files of a sample's pictures, by role; a picture that a row or an archive carries may have none."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in pictures or ():
-        if one["path"]:
-            found[f"{one['role']}_path"].append(one["path"])
-    return {name: ", ".join(paths) for name, paths in found.items()}
 
 
 def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cells: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from schemas.benchmark.exam import OCCASION, PlantedFault
 from schemas.tables.nights import EXAM
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
 from tasks.publish.reading import Publication
 
 _OF_SCORE = ["score", "note", "bound_low", "bound_high", "score_span"]

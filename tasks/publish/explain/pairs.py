@@ -13,7 +13,7 @@ from schemas.statuses.rows import PairOutcome, ReplyStatus, ScoreStatus
 from schemas.tables.published import PREFERENCES
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.cells import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
 from tasks.publish.reading import Publication
 
 _TOLERANCE = 1e-9

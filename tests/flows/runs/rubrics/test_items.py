@@ -114,6 +114,18 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     assert set(void["reason"]) == {"not_asked_for"}
     told = salon("explain", judgements["sample_id"][1]).out
     assert "answer, item fur: no score (the item it depends on, dog, failed)" in told
+    of_kind = json.loads(salon("explain", found["things"]["cell_id"], "--json", "--limit", "0").out)["judgements"]
+    of_dog = [one for one in of_kind if one["item"] == "dog"]
+    assert len(of_dog) == 2
+    for one in of_dog:  # the reply that says this item's score, and the place in it
+        (request,), (ask,) = one["requests"], one["asks"]
+        assert "Is there a dog?" in request["messages_json"]
+        assert asked == "together" or request["items"] == ["dog"]
+        start, end = json.loads(one["score_span"])
+        assert (one["score"], ask["reply_text"][start:end], ask["request_key"]) == (0.0, "No", request["request_key"])
+    if asked == "each":
+        assert "=== item fur, request" in told
+        assert told.index("=== item fur") < told.index("Is its fur brown?", told.index("=== item fur"))
     assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
     words = {"Is there a dog?": "No.", "Is its fur brown?": "yes"} if asked == "each" else dict.fromkeys(REPLIES, "")
     for page in ("report.html", "pictures-001.html"):
