@@ -1,4 +1,4 @@
-"""A benchmark that asks a rubric of one's own, in the folder `mine`, about the rows of `m.jsonl`, and its pages. No tests here."""
+"""A benchmark that asks an own rubric, in the folder `mine`, about the rows of `m.jsonl`, and its pages. No tests here."""
 
 import re
 from pathlib import Path
