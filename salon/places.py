@@ -3,6 +3,8 @@
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -46,29 +48,38 @@ class Place:
 
     def read(self, name: str) -> bytes | None:
         """The content of a file; None where there is none. Raises SalonError where it cannot be read."""
-        try:
+        with _told(f"{self.root}/{name}"), suppress(FileNotFoundError):
             return bytes(_store(self.root).get(name).bytes()) if self.is_remote else _content_of(Path(self.root, name))
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise SalonError(f"{self.root}/{name} cannot be read: {str(error).partition(chr(10))[0][:300]}", 3) from error
+        return None
 
     def names(self, folder: str, ending: str) -> list[str]:
-        """The files somewhere below a folder whose names end so, sorted."""
+        """The files somewhere below a folder whose names end so, sorted. Raises SalonError where a store cannot be read."""
         if self.is_remote:
-            found = (str(one["path"]) for batch in _store(self.root).list(prefix=folder.rstrip("/")) for one in batch)
+            with _told(f"{self.root}/{folder}"):
+                found = [str(one["path"]) for batch in _store(self.root).list(prefix=folder.rstrip("/")) for one in batch]
         else:
             root = Path(self.root)
-            found = (path.relative_to(root).as_posix() for path in (root / folder).rglob(f"*{ending}"))
+            found = [path.relative_to(root).as_posix() for path in (root / folder).rglob(f"*{ending}")]
         return sorted(name for name in found if name.endswith(ending))
 
     def children(self, folder: str) -> list[str]:
-        """The folders in a folder, by their own names, sorted."""
+        """The folders in a folder, by their own names, sorted. Raises SalonError where a store cannot be read."""
         if self.is_remote:
-            found = [str(one) for one in _store(self.root).list_with_delimiter(folder.rstrip("/"))["common_prefixes"]]
+            with _told(f"{self.root}/{folder}"):
+                found = [str(one) for one in _store(self.root).list_with_delimiter(folder.rstrip("/"))["common_prefixes"]]
         else:
             found = [path.name for path in Path(self.root, folder).glob("*") if path.is_dir()]
         return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
+
+@contextmanager
+def _told(place: str) -> Iterator[None]:
+    """Whatever a client or the system says, in one line."""
+    try:
+        yield
+    except Exception as error:
+        said = str(error).partition("\n")[0][:300]
+        raise SalonError(f"{place} cannot be read: {said}", 3) from error
 
 
 def _content_of(path: Path) -> bytes:

@@ -124,7 +124,7 @@ class Publication:
         Where the judge had its exam, `blind_to` says which planted faults it does not notice there. Raises SalonError for a value
         that no ranking has, and for a category where only headline rankings are asked for, which have none.
         """
-        table = self.table("standings")
+        table = self._of_singles("standings", rubric)
         is_asked = (rubric, dimension, category) != (None, None, MACRO)  # else a publication without a ranking has none to show
         rows = narrowed(table, rubric_id=rubric, dimension=dimension, category=category) if is_asked else table
         rows = rows.filter(category=category)
@@ -145,7 +145,7 @@ class Publication:
         """
         import polars as pl
 
-        table = self.table("comparisons")
+        table = self._of_singles("comparisons", rubric)
         first, second = (self._contestant(name) for name in (a, b))
         if first == second:
             raise SalonError(f"{a!r} and {b!r} are the same checkpoint; name another one to compare with")
@@ -178,6 +178,14 @@ class Publication:
     def report(self) -> Report:
         """The page: shown in a notebook, opened in a browser by `.open()`."""
         return Report(self.content("report.html"), self.place, f"{self.folder}/report.html")
+
+    def _of_singles(self, name: str, rubric: str | None) -> "pl.DataFrame":
+        """A table that has no rows of rubrics of pairs."""
+        table = self.table(name)
+        pairs = self.table("preferences") if rubric is not None and "preferences.parquet" in self.files else None
+        if pairs is not None and rubric in pairs["rubric_id"] and rubric not in table["rubric_id"]:
+            raise SalonError(f"the rubric {rubric!r} asks which of two is better: see p.table('preferences'), its win rates")
+        return table
 
     def _contestant(self, name: str) -> tuple[str, str]:
         paired = sides(self.table("preferences")) if "preferences.parquet" in self.files else ()

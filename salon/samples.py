@@ -21,13 +21,15 @@ N_SHOWN = 24
 
 _KINDS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp"}  # what browsers show
 _KEY = ("sample_id", "rubric_id", "judge_model", "repeat")
+_READ = ("score", "status", "reason", "note")
 _SECOND = ("second_sample_id", "second_model", "second_checkpoint")
 _OF_SAMPLE = ("sample_id", "model", "checkpoint", "prompt", "category", "seed", "source_key", "image_sha256")
 
 
 @dataclass(frozen=True)
 class Samples:
-    """`frame` has a row for each sample, rubric, judge, repeat and dimension; `status` and `reason` say why a score is null.
+    """`frame` has a row for each sample, rubric, judge, repeat, dimension and `item`; `status` and `reason` say why there is
+    no score.
 
     `image_path`: where in its source the sample's picture is.
 
@@ -50,12 +52,13 @@ class Samples:
         lacking = [name for name in _SECOND if name not in asked.columns]  # in a publication from before there were pairs
         asked = narrowed(asked.with_columns(pl.lit(None, pl.String).alias(name) for name in lacking), rubric_id=rubric)
         asked = asked.select(*_KEY, *_SECOND, "request_key", judgement_status="status", judgement_reason="reason")
-        read = publication.table("scores").select("request_key", "dimension", "score", "status", "reason", "note")
+        read = publication.table("scores")
+        read = read.select("request_key", "dimension", "item" if "item" in read.columns else pl.lit("").alias("item"), *_READ)
         joined = samples.join(asked, on="sample_id").join(read, on="request_key", how="left")
         joined = joined.with_columns(
             status=pl.coalesce("status", "judgement_status"), reason=pl.coalesce("reason", "judgement_reason")
         )
-        order = ("prompt", "model", "checkpoint", *_KEY, "second_sample_id", "dimension")
+        order = ("prompt", "model", "checkpoint", *_KEY, "second_sample_id", "dimension", "item")
         return cls(publication, joined.drop("request_key", "judgement_status", "judgement_reason").sort(order))
 
     def pictures(self, sample_ids: Iterable[str] | None = None) -> dict[str, bytes]:
@@ -112,10 +115,14 @@ def _image_path(samples: "pl.DataFrame") -> "pl.Expr":
 
 def _card(rows: list[dict[str, Any]], picture: bytes | None) -> str:
     first = rows[0]
-    said = [f"{row['rubric_id']} {row['dimension'] or ''}{_against(row)}: {_score(row)}" for row in rows]
+    said = [f"{row['rubric_id']} {_named(row)}{_against(row)}: {_score(row)}" for row in rows]
     lines = [f"{first['model']} / {first['checkpoint']}", first["prompt"] or first["source_key"], *said, first["sample_id"][:12]]
     text = "".join(f"<div>{escape(str(line))}</div>" for line in lines)
     return f'<div style="width:190px;font-size:12px;overflow-wrap:anywhere">{_picture(picture, first)}{text}</div>'
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['dimension'] or ''}, item {row['item']}" if row["item"] else row["dimension"] or ""
 
 
 def _against(row: Mapping[str, Any]) -> str:

@@ -58,7 +58,8 @@ def explain(
     if exam is not None:
         print_exam(explain_exam(opened, found, exam, limit or None), as_json=as_json)
         return 0
-    explanation = explain_cell(opened, found, find_cell(load_cells(found), cell), limit or None)
+    where = f"publication {found.publication_id[:12]} of {found.benchmark} (another: --publication, --benchmark)"
+    explanation = explain_cell(opened, found, find_cell(load_cells(found), cell, where), limit or None)
     _show_cell(explanation, as_json=as_json)
     return 0 if explanation.is_reproduced else 1
 

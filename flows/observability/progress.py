@@ -80,6 +80,7 @@ class Reporter:
         """End a stage: its bar shows as complete."""
         with self._lock:
             n_done = self._done.get(stage, 0)
+            self._done[stage] = n_done or self._totals.get(stage, 0)
             self._took_s[stage] = time.monotonic() - self._began_s.get(stage, time.monotonic())
             if self._bars is not None and stage in self._ids:
                 self._bars.update(self._ids[stage], total=max(n_done, 1), completed=max(n_done, 1))
@@ -133,10 +134,13 @@ class Reporter:
         with self._lock:
             now_s = time.monotonic()
             return {
-                stage: (n_done, max(0, self._totals[stage] - n_done), self._took_s.get(stage, now_s - self._began_s[stage]))
+                stage: (n_done, self._n_left(stage), self._took_s.get(stage, now_s - self._began_s[stage]))
                 for stage, n_done in self._done.items()
                 if stage in self._began_s
             }
+
+    def _n_left(self, stage: str) -> int:
+        return 0 if stage in self._took_s else max(0, self._totals[stage] - self._done[stage])
 
     def say(self, sentence: str) -> None:
         """One sentence the user should read, above the bars; without secrets, which errors of libraries may quote."""

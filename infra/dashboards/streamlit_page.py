@@ -133,7 +133,8 @@ def show_lowest(ranking: tuple[str, str, str]) -> None:
     """The lowest scores of the current publication, and what the judge wrote: salon_judged reads the large tables."""
     rows = ask(
         """SELECT score, model, checkpoint, category, prompt, note, sample_id FROM salon_judged(?, publication_id := ?)
-        WHERE status = 'scored' AND rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY score, sample_id LIMIT 20""",
+        WHERE status = 'scored' AND occasion = '' AND rubric_id = ? AND judge_model = ? AND dimension = ?
+        ORDER BY score, sample_id LIMIT 20""",
         str(LAKE),
         now["publication_id"],
         *ranking,

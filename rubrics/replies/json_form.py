@@ -151,7 +151,7 @@ def _collect_said(
                 continue
             found.says.setdefault(dimension.key, []).extend(values)
             if dimension.key not in found.notes and any(isinstance(one, Decimal) for one, _ in values):
-                found.notes[dimension.key] = note or (note_of(holder, labels) if len(dimensions) == 1 else "")
+                found.notes[dimension.key] = note or note_of(holder, labels, is_of_one=len(dimensions) == 1)
 
 
 def name_of(key: str, labels: Mapping[str, Any]) -> str:

@@ -129,9 +129,10 @@ def is_other_scale(stated: Any, dimension: Dimension) -> bool:
     return isinstance(stated, str) and len(stated) < 100 and scale_stated(stated, dimension) is not None
 
 
-def note_of(pairs: Pairs, labels: Any) -> str:
-    """The texts that stand beside the number."""
-    return " ".join(value.strip() for key, value in pairs if is_text(value) and normal(key) not in labels)
+def note_of(pairs: Pairs, labels: Any, *, is_of_one: bool = True) -> str:
+    """The texts that stand beside the number; beside several numbers the one text there is, which is about all of them."""
+    texts = [value.strip() for key, value in pairs if is_text(value) and normal(key) not in labels]
+    return " ".join(texts) if is_of_one or len(texts) == 1 else ""
 
 
 def _of_value(value: Any, dimension: Dimension) -> tuple[list[Said], str]:

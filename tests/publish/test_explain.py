@@ -88,7 +88,7 @@ def test_a_cell_is_found_by_id_or_path(small_cells):
 
 def test_an_address_that_is_no_cell_or_several_lists_them(small_cells):
     with pytest.raises(
-        InputError, match=r"(?s)there is no cell 'lab/north/1/small/overall_score'.*lab/north/1\|a/small/overall_score/"
+        InputError, match=r"(?s)there is no cell 'lab/north/1/small/overall_score' in .*lab/north/1\|a/small/overall_score/"
     ):
         find_cell(small_cells, "lab/north/1/small/overall_score")
     for short in (small_cells["cell_id"][0][:3], ""):

@@ -13,12 +13,12 @@ from schemas.statuses.cells import Total
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
 
-def find_cell(cells: pl.DataFrame, address: str) -> dict[str, Any]:
+def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication") -> dict[str, Any]:
     """The cell with this id (a prefix of 4 characters or more) or path model/checkpoint/rubric/dimension[/category].
 
     A path means the mean for prompts like these; without a category, `__macro__`. Names may hold slashes: the joined
     texts are compared.
-    Raises InputError that lists what it can be.
+    Raises InputError that lists what it can be, and says `where` it was looked for.
     """
     joined = cells.with_columns(path=pl.concat_str(_ADDRESS, separator="/"))
     found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in([address, f"{address}/{Total.MACRO.value}"]))
@@ -30,7 +30,7 @@ def find_cell(cells: pl.DataFrame, address: str) -> dict[str, Any]:
         close = difflib.get_close_matches(address, joined["path"].to_list(), n=5, cutoff=0.3)
         found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in(close))
         raise InputError(
-            f"there is no cell {address!r}; write four characters or more of a cell's id, eight of a sample's, or "
+            f"there is no cell {address!r} in {where}; write four characters or more of a cell's id, eight of a sample's, or "
             f"model/checkpoint/rubric/dimension[/category]; similar:\n{_listed(found)}"
         )
     raise InputError(f"{address!r} matches {found.height} cells; write the id of one:\n{_listed(found)}")

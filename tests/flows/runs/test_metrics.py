@@ -68,6 +68,8 @@ def test_a_run_is_measured_where_a_receiver_is_named_and_ends_as_ever_where_that
     assert found["salon.run.cost", published] == pytest.approx(row["cost_usd"])
     assert found["salon.run.input_tokens", published] == row["n_input_tokens"]
     assert (found["salon.stage.done", "judge"], found["salon.stage.queued", "judge"]) == (N_SAMPLES, 0)
+    assert {stage for (name, stage), n in found.items() if name == "salon.stage.queued" and n} == set(), "nothing waits any more"
+    assert found["salon.stage.done", "publish"] == 1
     assert 0 < found["salon.stage.duration", "judge"] < 600
     assert {key.value.string_value for one in sent for r in one.resource_metrics for key in r.resource.attributes} >= {"salon"}
     n_sent, status[0] = len(sent), 400

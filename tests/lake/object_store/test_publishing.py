@@ -38,6 +38,8 @@ def test_a_publication_is_the_same_bytes_as_in_a_folder(machine, objects, url, t
     assert salon.publications(url).equals(salon.publications(tmp_path / "local"))
     with pytest.raises(salon.SalonError, match="no publication"):
         salon.open(f"{url}/nothing")
+    with pytest.raises(salon.SalonError, match=r"^s3://no-such-bucket/x/publish/v1/ cannot be read: .{20,300}$"):
+        salon.open("s3://no-such-bucket/x")
 
 
 def test_of_runs_that_publish_the_same_one_is_new_and_all_have_it(machine, objects, small_cells, put):

@@ -116,6 +116,12 @@ def test_no_alarm_is_said_of_what_was_watched(
     assert [len(one) for one in alarms] == ([1] if ALARM in nights else [])
 
 
+def test_the_lowest_scores_are_of_checkpoints_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = looked_at(file, monkeypatch, Rubric="small")
+    (lowest,) = (value for name, value in page.shown if name == "dataframe" and "note" in value.columns)
+    assert set(lowest["model"]) == {"lab/north"}, "neither anchors nor planted faults"
+
+
 def test_a_rubric_of_pairs_can_be_chosen_and_shows_ratings_and_win_rates(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert looked_at(file, monkeypatch).offered["Rubric"] == ["preference", "small"]
     page = looked_at(file, monkeypatch, Rubric="preference")

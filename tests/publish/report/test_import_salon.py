@@ -340,6 +340,10 @@ def test_what_was_compared_in_pairs_says_with_which_and_shows_who_won(paired: Pa
     assert "better, before m / 1: 1<" in p.samples(checkpoint="3")._repr_html_()
     with pytest.raises(salon.SalonError, match=r"compared only in pairs: see p.table\('preferences'\)"):
         p.compare("3", "2")
+    (rubric,) = set(p.table("preferences")["rubric_id"])
+    for ask in (p.standings, lambda rubric: p.compare("3", "2", rubric)):
+        with pytest.raises(salon.SalonError, match=r"asks which of two is better: see p.table\('preferences'\)"):
+            ask(rubric=rubric)
     with pytest.raises(salon.SalonError, match=r"write one of: m/1, m/2, m/3$"):
         p.compare("4", "2")
     with pytest.raises(salon.SalonError, match=r"'3' and 'm/3' are the same checkpoint"):

@@ -1,5 +1,6 @@
 """JSON replies with several dimensions: values in objects, wrappers, one reason for all."""
 
+import json
 from typing import Any
 
 import pytest
@@ -94,3 +95,11 @@ def test_words_beside_a_number_are_kept(shipped: dict[str, Rubric]) -> None:
     composition = parse_reply(shipped["composition"], aspects, {"category": "counting"})
     assert isinstance(composition, ReadScores)
     assert composition.notes == {"count_accuracy": "Eight clocks."}
+    of_all = WHOLE.replace("}", ', "explanation": "Eight clocks in a row."}')
+    whole = parse_reply(shipped["composition"], of_all, {"category": "counting"})
+    assert isinstance(whole, ReadScores)
+    assert whole.notes == dict.fromkeys(json.loads(WHOLE), "Eight clocks in a row.")
+    of_two = of_all.replace("}", ', "remark": "One is late."}')  # which is about which nobody says
+    two = parse_reply(shipped["composition"], of_two, {"category": "counting"})
+    assert isinstance(two, ReadScores)
+    assert (two.scores, two.notes) == (whole.scores, {})

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from rubrics.loading import load_rubric
+from salon import open as open_publication
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -125,6 +126,9 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     if asked == "each":
         assert "=== item fur, request" in told
         assert told.index("=== item fur") < told.index("Is its fur brown?", told.index("=== item fur"))
+    frame = open_publication(tmp_path / "lake").samples().frame.filter(dimension="things")
+    assert frame.select("sample_id", "item").is_unique().all(), "the rows of a list can be told apart"
+    assert sorted(frame["item"]) == ["cup", "cup", "dog", "dog", "fur"]
     assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
     words = {"Is there a dog?": "No.", "Is its fur brown?": "yes"} if asked == "each" else dict.fromkeys(REPLIES, "")
     for page in ("report.html", "pictures-001.html"):
