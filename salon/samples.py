@@ -28,8 +28,7 @@ _OF_SAMPLE = ("sample_id", "model", "checkpoint", "prompt", "category", "seed", 
 
 @dataclass(frozen=True)
 class Samples:
-    """`frame` has a row for each sample, rubric, judge, repeat, dimension and `item`; `status` and `reason` say why there is
-    no score.
+    """`frame` has a row for each sample, rubric, judge, repeat, dimension and `item`; `reason` says why a score is null.
 
     `image_path`: where in its source the sample's picture is.
 
