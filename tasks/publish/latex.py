@@ -34,7 +34,7 @@ _HEAD = r"""% {title}
 \providecommand{{\salonquote}}{{\texttt{{\char34}}}}
 """
 _NOTE = (
-    r"Means over categories with their 95\,\% intervals for prompts like these; prompts are the independent unit. "
+    r"Means with their 95\,\% intervals for prompts like these; categories weigh the same, prompts are the independent unit. "
     r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
 _NOTE_OF_PAIRS = (
