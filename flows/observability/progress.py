@@ -134,12 +134,12 @@ class Reporter:
         with self._lock:
             now_s = time.monotonic()
             return {
-                stage: (n_done, self._n_left(stage), self._took_s.get(stage, now_s - self._began_s[stage]))
+                stage: (n_done, self._left_of(stage), self._took_s.get(stage, now_s - self._began_s[stage]))
                 for stage, n_done in self._done.items()
                 if stage in self._began_s
             }
 
-    def _n_left(self, stage: str) -> int:
+    def _left_of(self, stage: str) -> int:
         return 0 if stage in self._took_s else max(0, self._totals[stage] - self._done[stage])
 
     def say(self, sentence: str) -> None:

@@ -15,7 +15,7 @@ from schemas.statuses.cells import CellStatus, Total
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_lines, pair_notes
+from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_answers_together, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
@@ -184,7 +184,9 @@ def leaderboard_page(
 
 
 def _of_pairs(boards: Sequence[PairBoard]) -> Iterator[str]:
-    """Of each headline board its answer in sentences, and who won how often."""
+    """Of each headline board its answer in sentences, and who won how often; before them what all judges find."""
+    for rubric_id, told in pair_answers_together(boards).items():
+        yield f"- **{escape_markdown(rubric_id)}**, pairs, all judges: {escape_markdown(' '.join(told))}\n"
     for board in boards:
         if board.is_headline:
             yield (

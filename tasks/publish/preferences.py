@@ -1,12 +1,10 @@
-"""How pairs read: a win rate, a rating, the judge's liking for a place, the answer in a sentence. Nothing is computed here.
-
-The rows are made in tasks/aggregate/preferences; terminal, page and Markdown say what these functions say.
-"""
+"""How pairs read, in terminal, page and Markdown. Nothing is computed here: the rows are made in tasks/aggregate/preferences."""
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from schemas.metrics import is_headline
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
+from tasks.publish.standings.between_judges import found_by_each
 from tasks.publish.standings.wording import DASH, best_first, counted, made_by
 
 Row = Mapping[str, Any]
@@ -149,20 +148,33 @@ def rating(row: Row) -> str:
 
 def pair_answers(board: PairBoard) -> list[str]:
     """What the pairs say: of each model's newest checkpoint against others, of missing verdicts, and of the judge."""
-    said = []
+    return [*(_sentence(board, row) for row in _told(board) or board.comparisons[:1]), _unjudged([board]), *_of_judge(board)]
+
+
+def pair_answers_together(boards: Sequence[PairBoard]) -> dict[str, list[str]]:
+    """By rubric, where several judges compared its pairs, what all of them find; each judge's own answer is pair_answers()."""
+    found = {}
+    for rubric_id, listed in groupby((board for board in boards if board.is_headline), key=lambda board: board.rubric_id):
+        mine = list(listed)
+        if len(mine) > 1 and len({board.dimension for board in mine}) == 1:
+            rows = ((board, row) for board in mine for row in _told(board))
+            claims = ((one.name(row, "_a"), one.name(row, "_b"), row["verdict"], one.judge_model) for one, row in rows)
+            found[rubric_id] = [*found_by_each(claims), _unjudged(mine)]
+    return found
+
+
+def _told(board: PairBoard) -> list[Row]:
+    """Each model's newest checkpoint against its predecessor and the baseline."""
     before = {(row["model_b"], row["checkpoint_b"]) for row in board.comparisons if row["is_to_predecessor"]}
-    for row in board.comparisons:
-        is_newest = (row["model_a"], row["checkpoint_a"]) not in before
-        if is_newest and (row["is_to_predecessor"] or row["is_to_baseline"]):
-            said.append(_sentence(board, row))
-    return [*(said or [_sentence(board, row) for row in board.comparisons[:1]]), _unjudged(board), *_of_judge(board)]
+    newest = (row for row in board.comparisons if (row["model_a"], row["checkpoint_a"]) not in before)
+    return [row for row in newest if row["is_to_predecessor"] or row["is_to_baseline"]]
 
 
-def _unjudged(board: PairBoard) -> str:
+def _unjudged(boards: Sequence[PairBoard]) -> str:
     """How many pairs lack a verdict, said where none does, too."""
-    n = sum(row["n_unjudged"] for row in board.comparisons)
-    lack = "lacks" if n == 1 else "lack"
-    return f"{n:,} of {counted(board.n_pairs, 'pair')} {lack} a verdict." if n else "No pair lacks a verdict."
+    n = sum(row["n_unjudged"] for board in boards for row in board.comparisons)
+    n_pairs, lack = sum(board.n_pairs for board in boards), "lacks" if n == 1 else "lack"
+    return f"{n:,} of {counted(n_pairs, 'pair')} {lack} a verdict." if n else "No pair lacks a verdict."
 
 
 def _sentence(board: PairBoard, row: Row) -> str:

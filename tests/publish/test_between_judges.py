@@ -1,10 +1,19 @@
 """What several judges of a rubric say together: where all agree, who alone finds something, who cannot tell."""
 
+from datetime import date
 from itertools import product
 
+import polars as pl
 import pytest
 
+from schemas.tables.published import BENCHMARK_LONG
+from tasks.publish.folders import PublicationName
+from tasks.publish.leaderboard import leaderboard_page
+from tasks.publish.preferences import pair_answers_together, pair_boards
 from tasks.publish.standings.between_judges import between_judges
+from tasks.publish.standings.placed_cells import placed
+from tests.aggregate.preferences.conftest import said as pairs_of
+from tests.aggregate.preferences.conftest import tables, verdicts
 from tests.support.standing_rows import BETTER, OPEN, row
 
 WORSE = BETTER | {"verdict_predecessor": "lower"}
@@ -209,3 +218,17 @@ def test_why_some_have_no_rank_is_said_as_one_judges_answer_says_it(rows, said):
 def test_one_judge_is_told_by_its_own_answer_alone():
     assert between_judges([row(name, judge_model="a") for name in "12"]) == []
     assert between_judges([row(name, judge_model=judge) for name, judge in product("12", "ab")])
+
+
+def test_what_the_judges_of_pairs_find_is_said_together_and_first():
+    """Judges a and b find 3 better than 2, c cannot tell; of one judge nothing is said together."""
+    words = {"a": "a " * 39 + "?", "b": "a " * 40, "c": "a b " * 20}
+    made = tables(
+        pl.concat(verdicts([*pairs_of("3", "2", mine), *pairs_of("2", "1", "a " * 40)], judge) for judge, mine in words.items())
+    )
+    together = pair_answers_together(pair_boards(made))
+    assert together == {"pairs": ["a and b find 3 better than 2; c cannot tell.", "1 of 240 pairs lacks a verdict."]}
+    cells, name = placed({BENCHMARK_LONG: BENCHMARK_LONG.empty()}), PublicationName("bench", "f" * 64, date(2026, 1, 1))
+    page = leaderboard_page(cells, name, pair_boards(made))
+    assert page.index("pairs, all judges: a and b find 3 better than 2") < page.index("pairs judged by a")
+    assert pair_answers_together(pair_boards(tables(verdicts(pairs_of("3", "2", words["a"]), "a")))) == {}

@@ -7,7 +7,16 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
 from schemas.records import ALL_JUDGES
-from tasks.publish.preferences import OVER_CATEGORIES, PairBoard, counts, pair_answers, rating, verdict, win_rate
+from tasks.publish.preferences import (
+    OVER_CATEGORIES,
+    PairBoard,
+    counts,
+    pair_answers,
+    pair_answers_together,
+    rating,
+    verdict,
+    win_rate,
+)
 from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
@@ -15,7 +24,13 @@ _MARKS = {"higher": "green", "lower": "red"}
 
 def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool = True) -> None:
     """The boards of a publication's pairs: those of headlines alone, or all."""
-    for board in boards:
+    listed = list(boards)
+    for rubric_id, told in pair_answers_together(listed).items():
+        console.print(Text.assemble((one_line(rubric_id), "bold"), ", pairs in both orders, all judges"))
+        for sentence in told:
+            console.print(Text(one_line(f" {sentence}")))
+        console.print()
+    for board in listed:
         if is_short and not board.is_headline:
             continue
         whose = "all judges together" if board.judge_model == ALL_JUDGES else f"judged by {board.judge_model}"

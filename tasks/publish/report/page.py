@@ -22,7 +22,7 @@ from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
-from tasks.publish.preferences import PairBoard, pair_answers, pair_boards
+from tasks.publish.preferences import PairBoard, pair_answers, pair_answers_together, pair_boards
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
@@ -177,7 +177,9 @@ def report_page(
     standing = glance(headlines)
     judges_health = health(tables)
     pairs = pair_boards(tables)
-    said = {(one.rubric_id, one.judge_model): pair_answers(one) for one in map(_isolated, pairs) if one.is_headline}
+    isolated = [*map(_isolated, pairs)]
+    said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(isolated).items()}
+    said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in isolated if one.is_headline}
     said |= answers_of(names_isolated(placed(tables)))
     jury = rows_of(tables, JURY)
     for rubric_id, told in jury_told(jury, headlines).items():

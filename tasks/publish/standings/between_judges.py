@@ -3,7 +3,7 @@
 Nothing is averaged over judges here: each has its own standings, and what they say is held side by side.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 
@@ -119,15 +119,19 @@ def _in_turn(said: Mapping[str, Sequence[str]], told: Callable[[str, str], str],
 
 def _newest(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     """Each model's newest checkpoint against its predecessor: who finds it better, who cannot tell."""
-    said = []
+    claims = []
     for (one, other), mine in _pairs(rows):
-        verdicts: dict[str | None, list[str]] = {}
         found = {row["judge_model"]: row["verdict_predecessor"] for row in mine}
-        for judge in judges:
-            verdicts.setdefault(found.get(judge), []).append(judge)
-        if told := _told(one, other, verdicts):
-            said.append(told)
-    return said
+        claims += [(one, other, found.get(judge), judge) for judge in judges]
+    return found_by_each(claims)
+
+
+def found_by_each(claims: Iterable[tuple[str, str, str | None, str]]) -> list[str]:
+    """A sentence for each two checkpoints: one, another, the verdict on the first, whose."""
+    found: dict[tuple[str, str], dict[str | None, list[str]]] = {}
+    for one, other, verdict, judge in claims:
+        found.setdefault((one, other), {}).setdefault(verdict, []).append(judge)
+    return [told for (one, other), verdicts in found.items() if (told := _told(one, other, verdicts))]
 
 
 def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) -> str:
