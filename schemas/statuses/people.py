@@ -91,6 +91,7 @@ class AgreementReason(StrEnum):
     NOT_ON_LABELS = "not_on_labels"  # a number is not a label of the scale, which kappa needs
     OFF_SCALE = "off_scale"  # the corrected mean lies outside the scale
     ALL_LABELLED = "all_labelled"  # every prompt has ratings, so there is nothing to correct
+    BLOCKED = "blocked"  # for a comparison: one of the two cells is blocked; `benchmark_long` says why
 
 
 MIN_LABELLED = 10

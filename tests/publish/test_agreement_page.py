@@ -160,7 +160,7 @@ def test_too_few_prompts_are_counted_and_those_needed_said(labelled: tuple[int, 
         for model, n in zip(("dear", "plain"), labelled, strict=True)
     ]
     need = "a corrected figure needs at least 10, and 3 of them in each category."
-    assert f"too_few_prompts: {told} labelled; {need}" in ranking(rows, []).sentences
+    assert f"too few prompts: {told} labelled; {need}" in ranking(rows, []).sentences
 
 
 def test_in_whose_families_the_ranks_were_corrected_is_said() -> None:
@@ -182,7 +182,7 @@ def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure(
     rows = ROWS[:4] + [standing(model, "prediction_powered", None, None, reason="all_labelled") for model in ("dear", "plain")]
     found = ranking(rows, [])
     assert [line[0] for line in found.lines] == ["plain", "dear/2"]
-    assert found.lines[0][-2:] == ["all_labelled", ""]
+    assert found.lines[0][-2:] == ["all labelled", ""]
 
 
 def test_ratings_that_contradict_another_are_told_beside_the_figures() -> None:

@@ -19,6 +19,7 @@ from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_table
+from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS
 from tasks.aggregate.agreement.grid import Grid
@@ -46,28 +47,28 @@ def agreement_tables(context: StageContext, reference: Reference) -> dict[Table,
     judgements, scores = context.lake.scan(JUDGEMENTS, context.ids.plan_id), context.lake.scan(SCORES, context.ids.reading_id)
     run = Settings.of(context)
     found = list(rated_dimensions(judgements, scores, reference.ratings, context.rubrics, reference.judge))
-    tables = {AGREEMENT: rated_table(AGREEMENT, found, run, agreement_rows), CORRECTED: corrected(found, run)}
-    deltas = corrected_deltas(found, run)
-    if deltas[CORRECTED_STANDINGS].is_empty():
-        return tables | deltas
-    return tables | as_published(deltas, leaderboard_of(context))
+    board = leaderboard_of(context) if found else {}
+    blocked = Blocked.of(board, reference.judge) if found else Blocked()
+    tables = {AGREEMENT: rated_table(AGREEMENT, found, run, agreement_rows), CORRECTED: corrected(found, run, blocked)}
+    deltas = corrected_deltas(found, run, blocked)
+    return tables | (as_published(deltas, board) if found else deltas)
 
 
-def corrected(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings) -> pl.DataFrame:
+def corrected(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings, blocked: Blocked) -> pl.DataFrame:
     """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
-    return rated_table(CORRECTED, found, run, _corrected_rows)
+    return rated_table(CORRECTED, found, run, lambda dimensions: _corrected_rows(dimensions, blocked))
 
 
-def _corrected_rows(dimensions: list[Rated]) -> Iterator[Row]:
+def _corrected_rows(dimensions: list[Rated], blocked: Blocked) -> Iterator[Row]:
     for rated in dimensions:
         if rated.raters:
-            yield from _dimension_rows(rated)
+            yield from _dimension_rows(rated, blocked)
 
 
-def _dimension_rows(rated: Rated) -> Iterator[Row]:
+def _dimension_rows(rated: Rated, blocked: Blocked) -> Iterator[Row]:
     labels, grid = people(rated, Against.RATERS_MEAN), Grid(rated)
     for scope in scopes(rated.items, ~np.isnan(labels.values)):
-        yield _row(rated, None, scope, Estimator.LABELS, _labels(rated, labels, scope))
+        yield _row(rated, None, scope, Estimator.LABELS, _labels(rated, labels, scope), blocked)
     for judge in rated.judges:
         checks = {is_within: label_check(grid, judge, is_within=is_within) for is_within in (True, False)}
         is_known = ~np.isnan(judge.values) | ~np.isnan(labels.values)
@@ -75,7 +76,7 @@ def _dimension_rows(rated: Rated) -> Iterator[Row]:
             check = checks[scope.category != Total.MICRO]
             for estimator in (Estimator.JUDGE, Estimator.PREDICTION_POWERED):
                 made = _made(estimator, rated, labels, judge, scope)
-                yield _row(rated, judge.name, scope, estimator, made) | check.row
+                yield _row(rated, judge.name, scope, estimator, made, blocked) | check.row
 
 
 class _Made(NamedTuple):
@@ -147,14 +148,19 @@ def _categories(rated: Rated, scope: Scope) -> Counts:
     return found
 
 
-def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: _Made) -> Row:
-    mean, tuning, reason, n_prompts, n_labelled, spread = made
+def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: _Made, blocked: Blocked) -> Row:
+    why_blocked = blocked.why(rated, judge, estimator, (scope.category, scope.model, scope.checkpoint))
+    is_blocked = why_blocked is not None and made.reason is not AgreementReason.NO_SCORES
+    mean, tuning, reason, n_prompts, n_labelled, spread = (
+        made._replace(mean=None, tuning=None, spread=None) if is_blocked else made
+    )
     if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
     found = ends if isinstance(ends, Interval) else None
     status = CellStatus.NULL if mean is None else CellStatus.OK if found else CellStatus.NO_INTERVAL
-    why = reason or (ends if mean and not found else None)
+    status = CellStatus.BLOCKED if is_blocked else status
+    why = why_blocked if is_blocked else reason or (ends if mean and not found else None)
     se = mean.se if mean else None
     return {
         "judge_model": judge, "dimension": rated.dimension, "model": scope.model, "checkpoint": scope.checkpoint,

@@ -17,8 +17,9 @@ from schemas.statuses.cells import CellStatus, ComparisonKind, StandingState, To
 from schemas.statuses.people import AgreementReason, Estimator
 from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from schemas.tables.table import Table
+from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.estimates import Made, Values, made
-from tasks.aggregate.agreement.grid import Grid, Part, System
+from tasks.aggregate.agreement.grid import Grid, System
 from tasks.aggregate.agreement.label_check import Check, label_check
 from tasks.aggregate.agreement.pairs import Rated
 from tasks.aggregate.comparisons.comparison_tests import sign_flip_p, t_test
@@ -71,7 +72,7 @@ class _Dimension:
         )  # fmt: skip
 
 
-def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings) -> dict[Table, pl.DataFrame]:
+def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings, blocked: Blocked) -> dict[Table, pl.DataFrame]:
     """Both tables, sorted. Ratings without a scale are compared by ranks alone (agreement.py): they have no row here."""
     compared: dict[Estimator, list[Row]] = {estimator: [] for estimator in Estimator}
     standing: dict[Estimator, list[Row]] = {estimator: [] for estimator in RANKED}
@@ -81,9 +82,9 @@ def corrected_deltas(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings)
             one = _Dimension.of(rated, run) if rated.raters else None
             if one is None or not one.grid.has_scale or len(one.grid.systems) < 2:
                 continue
-            for row in _comparison_rows(one, run):
+            for row in _comparison_rows(one, run, blocked):
                 compared[Estimator(str(row["estimator"]))].append(named | row)
-            for row in _standing_rows(one):
+            for row in _standing_rows(one, blocked):
                 standing[Estimator(str(row["estimator"]))].append(named | row)
     done = {estimator: _corrected(rows, estimator, run) for estimator, rows in compared.items()}
     ranks = [row for estimator, rows in standing.items() for row in ranked(_placed(rows, done[estimator]), done[estimator])]
@@ -100,7 +101,7 @@ def _corrected(rows: Sequence[Row], estimator: Estimator, run: Settings) -> list
     return [row | ({"family": f"{row['family']} | {estimator}"} if row["family"] is not None else {}) for row in done]
 
 
-def _comparison_rows(one: _Dimension, run: Settings) -> Iterator[Row]:
+def _comparison_rows(one: _Dimension, run: Settings, blocked: Blocked) -> Iterator[Row]:
     systems = one.grid.systems
     for kind, a, b in _pairs(systems, run):
         for place in one.rankings if kind is ComparisonKind.EACH_OTHER else one.places:
@@ -115,7 +116,11 @@ def _comparison_rows(one: _Dimension, run: Settings) -> Iterator[Row]:
                 part = one.grid.part(place, judge)
                 values = one.values(judge, part.rows, a, b)
                 for estimator in _estimators(judge, of_deltas=True):
-                    yield ends | {"comparison": kind.value, "family": family} | _row(one, judge, place, estimator, part, values)
+                    figure = made(estimator, values, part.strata)
+                    whys = (blocked.why(one.grid.rated, judge, estimator, (place, *systems[end])) for end in (a, b))
+                    if any(whys) and figure.reason is not AgreementReason.NO_SCORES:
+                        figure = _withheld(figure)
+                    yield ends | {"comparison": kind.value, "family": family} | _row(one, judge, place, estimator, figure)
 
 
 def _estimators(judge: str | None, *, of_deltas: bool) -> tuple[Estimator, ...]:
@@ -139,10 +144,14 @@ def _pairs(systems: Sequence[System], run: Settings) -> Iterator[tuple[Compariso
             yield ComparisonKind.EACH_OTHER, a, b
 
 
-def _row(one: _Dimension, judge: str | None, place: str, estimator: Estimator, part: Part, values: Values) -> Row:
+def _withheld(figure: Made) -> Made:
+    """Of a blocked cell: nothing but what it would have been made of."""
+    return Made(None, AgreementReason.BLOCKED, figure.n_prompts, figure.n_labelled)
+
+
+def _row(one: _Dimension, judge: str | None, place: str, estimator: Estimator, figure: Made) -> Row:
     rated = one.grid.rated
     width = rated.high - rated.low
-    figure = made(estimator, values, part.strata)
     row: Row = _named(one, judge, place, estimator, figure) | {
         "width": width,
         "delta": None,
@@ -174,7 +183,7 @@ def _named(one: _Dimension, judge: str | None, place: str, estimator: Estimator,
     }  # fmt: skip
 
 
-def _standing_rows(one: _Dimension) -> Iterator[Row]:
+def _standing_rows(one: _Dimension, blocked: Blocked) -> Iterator[Row]:
     """Each checkpoint's mean in each ranking; whether it has a rank is `_placed`'s."""
     rated = one.grid.rated
     for place in one.rankings:
@@ -183,14 +192,18 @@ def _standing_rows(one: _Dimension) -> Iterator[Row]:
             for estimator in _estimators(judge, of_deltas=False):
                 for number, (model, checkpoint) in enumerate(one.grid.systems):
                     figure = made(estimator, one.values(judge, part.rows, number), part.strata)
+                    why_blocked = blocked.why(rated, judge, estimator, (place, model, checkpoint))
+                    is_blocked = why_blocked is not None and figure.reason is not AgreementReason.NO_SCORES
+                    figure = _withheld(figure) if is_blocked else figure
                     mean, reason = figure.mean, figure.reason
                     if mean and not rated.low <= mean.mean <= rated.high:
                         mean, reason = None, AgreementReason.OFF_SCALE
                     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
                     found = ends if isinstance(ends, Interval) else None
-                    why = reason or (ends if mean and not found else None)
+                    why = why_blocked if is_blocked else reason or (ends if mean and not found else None)
                     yield _named(one, judge, place, estimator, figure) | {
                         "model": model, "checkpoint": checkpoint, "is_headline": one.is_headline,
+                        "state": (StandingState.BLOCKED if is_blocked else StandingState.NOT_COMPARED).value,
                         "estimate": mean.mean if mean else None, "se": mean.se if mean else None, "df": mean.df if mean else None,
                         "ci_low": found.low if found else None, "ci_high": found.high if found else None,
                         "scale_low": rated.low, "scale_high": rated.high, "reason": str(why) if why else None,
@@ -217,12 +230,11 @@ def _placed(rows: Sequence[Row], compared: Sequence[Row]) -> list[Row]:
     for row in rows:
         mine = kept.get(_ranking(row), set())
         is_ranked = len(mine) > 1 and (row["model"], row["checkpoint"]) in mine
-        state = StandingState.RANKED if is_ranked else StandingState.NOT_COMPARED
         own = next((why for ends, why in gaps.get(_ranking(row), {}).items() if (row["model"], row["checkpoint"]) in ends), None)
         why = row["reason"]  # of the missing mean or interval; that of a missing rank goes before an interval's
         if not is_ranked and row["estimate"] is not None:
             why = own or AgreementReason.TOO_FEW_PROMPTS.value
-        done.append(row | {"state": state.value, "reason": why})
+        done.append(row | {"state": StandingState.RANKED.value if is_ranked else row["state"], "reason": why})
     return done
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from schemas.records import UNNAMED
-from schemas.statuses.cells import ComparisonKind, Total
+from schemas.statuses.cells import ComparisonKind, StandingState, Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator, LabelCheck
 from tasks.publish.standings.wording import counted, rank
 
@@ -69,7 +69,7 @@ def _standing(row: dict[str, object] | None) -> tuple[str, str]:
         return "", ""
     if row["rank_low"] is not None:
         return figure(row), f"rank {rank(row)} of {row['n_ranked']}"
-    return figure(row), "" if row["estimate"] is None else f"no rank ({row['reason']})"
+    return figure(row), "" if row["estimate"] is None else f"no rank ({_words(row['reason'])})"
 
 
 def name_of_checkpoint(model: str, checkpoint: str) -> str:
@@ -91,6 +91,7 @@ def _sentences(compared: pl.DataFrame, standings: pl.DataFrame, reference: str |
     remedy = "have randomly drawn prompts rated (--label-next)" if reference is None else "give that judge a `share`"
     found += [UNEVEN] if standings["has_uneven_prompts"].any() else []
     found += [*_corrected_with(compared, reference or PEOPLE), *_too_few(standings)]
+    found += [_BLOCKED] if (standings["state"] == StandingState.BLOCKED.value).any() else []
     return found + [_CHECKS[LabelCheck(word)].format(p=p, remedy=remedy) for word, p in checks.iter_rows()]
 
 
@@ -135,7 +136,7 @@ def _too_few(standings: pl.DataFrame) -> list[str]:
         return []
     numbers = " to ".join(dict.fromkeys([str(n.min()), str(n.max())]))
     told = f"{numbers} {'prompt of a checkpoint is' if n.max() == 1 else 'prompts of a checkpoint are'} labelled"
-    return [f"too_few_prompts: {told}; a corrected figure needs {_NEEDED}."]
+    return [f"{_words(AgreementReason.TOO_FEW_PROMPTS)}: {told}; a corrected figure needs {_NEEDED}."]
 
 
 def _kindness(row: dict[str, Any]) -> str:
@@ -149,9 +150,14 @@ def _kindness(row: dict[str, Any]) -> str:
 
 
 _N_SAID = 5
+_BLOCKED = (
+    "blocked: fewer of the judgements have a score than gate.min_coverage asks for, so of those that have one neither a mean nor "
+    "a correction or difference is made. In brackets: the commonest failure."
+)
 _UNTESTED = {
     AgreementReason.NO_SCORES.value: "the judge has no score for a rated sample",
     AgreementReason.TOO_FEW_PROMPTS.value: f"they share too few labelled prompts, {_NEEDED} needed",
+    AgreementReason.BLOCKED.value: "the mean of one of the two is blocked",
     AgreementReason.NO_VARIATION.value: "it favours one in a category and the other in another, by the same on every prompt",
 }
 _CHECKS = {
@@ -172,8 +178,14 @@ def figure(row: dict[str, object] | None) -> str:
     if row is None:
         return ""
     estimate, low, high = row["estimate"], row["ci_low"], row["ci_high"]
+    if StandingState.BLOCKED in (row.get("state"), row.get("status")):
+        return f"blocked ({_words(row['reason'])})"
     if not isinstance(estimate, float):
-        return str(row["reason"])
+        return _words(row["reason"])
     if not isinstance(low, float) or not isinstance(high, float):
-        return f"{estimate:.3f} ({row['reason']})"
+        return f"{estimate:.3f} ({_words(row['reason'])})"
     return f"{estimate:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _words(reason: object) -> str:
+    return str(reason).replace("_", " ")  # which folds in a narrow column, as a code cannot

@@ -11,11 +11,13 @@ from polars.testing import assert_frame_equal
 from schemas.benchmark.file import Statistics
 from schemas.tables.agreement import CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
 from schemas.tables.published import COMPARISONS, STANDINGS
+from schemas.tables.stored import REPLIES
 from schemas.tables.table import conform
+from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.corrected import as_published, corrected
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.rated import rated_dimensions
-from tasks.aggregate.tables import Settings
+from tasks.aggregate.tables import Settings, aggregated
 from tasks.publish.standings.corrected_ranks import rankings
 
 MODELS = ("dear", "plain", "poor")
@@ -41,7 +43,8 @@ def tables(
         everywhere: float | dict[str, float] | None = None,
         has_categories: bool = True,
         twice: tuple[str, int] | None = None,
-        is_judged: bool = True,
+        is_lost: Callable[[str, str, int], bool] = lambda _judge, _model, _p: False,
+        min_coverage: float = 0.0,
     ) -> Tables:
         rng = np.random.default_rng(7)
         quality = rng.normal(5, 1, N) - 1.5 * (np.arange(N) >= N // 2)
@@ -55,14 +58,15 @@ def tables(
             elif everywhere is not None:
                 people, judged = quality, quality + everywhere[model]
             for p in range(N):
-                scores = dict.fromkeys(dimensions, float(judged[p])) if is_judged else {}
+                scores = dict.fromkeys(dimensions, "refusal" if is_lost("eye", model, p) else float(judged[p]))
                 category = f"c{p // 60}" if has_categories else None
                 where = {"model": model, "checkpoint": "1", "category": category, "prompt": p, "sample": p}
                 rows.append(where | {"scores": scores, "rated": is_rated(p, model, float(quality[p])), "people": people[p]})
                 if twice == (model, p):
                     rows.append(rows[-1] | {"sample": N, "rated": False})
                 if reference and rows[-1]["rated"]:
-                    by_them = {"scores": dict.fromkeys(dimensions, float(people[p])), "judge": reference, "rated": False}
+                    said = "refusal" if is_lost(reference, model, p) else float(people[p])
+                    by_them = {"scores": dict.fromkeys(dimensions, said), "judge": reference, "rated": False}
                     rows.append(where | by_them)
         judgements, scores = make_frames(rows, rubric)
         for row, sample in zip(rows, judgements["sample_id"], strict=True):
@@ -78,8 +82,11 @@ def tables(
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
         rated = RATINGS.empty() if reference else ratings
         found = list(rated_dimensions(judgements.lazy(), scores.lazy(), rated, {rubric.id: rubric}, reference))
-        settings = Settings(**run_arguments, min_coverage=0.0, statistics=Statistics(primary=primary or []), baseline="plain/1")
-        made = {CORRECTED: corrected(found, settings)} | corrected_deltas(found, settings)
+        statistics = Statistics(primary=primary or [])
+        settings = Settings(**run_arguments, min_coverage=min_coverage, statistics=statistics, baseline="plain/1")
+        board = aggregated(judgements.lazy(), scores.lazy(), REPLIES.empty().lazy(), {rubric.id: rubric}, settings)
+        blocked = Blocked.of(board, reference)
+        made = {CORRECTED: corrected(found, settings, blocked)} | corrected_deltas(found, settings, blocked)
         return {table.name: frame for table, frame in made.items()}
 
     return build
@@ -166,7 +173,7 @@ def test_why_nothing_is_corrected(tables: Callable[..., Tables], is_rated: Calla
 
 
 def test_without_a_score_nothing_is_said_of_too_few_labels(tables: Callable[..., Tables]) -> None:
-    found = tables(is_judged=False)
+    found = tables(is_lost=lambda _judge, _model, _p: True)
     of_judge = found["corrected_standings"].filter(pl.col("estimator").is_in(["judge", "prediction_powered"]))
     assert set(of_judge.select("reason", "n_prompts", "n_prompts_labelled").iter_rows()) == {("no_scores", 0, 60)}
     assert set(found["corrected_comparisons"].filter(pl.col("estimator") != "labels")["reason"]) == {"no_scores"}
@@ -220,7 +227,7 @@ def test_one_that_shares_too_few_labelled_prompts_has_no_rank_and_leaves_the_oth
     assert ranks(found, "judge")["poor"] == (3, 3)
     lines = next(rankings(found["corrected_standings"], found["corrected_comparisons"])).lines
     (line,) = (line for line in lines if line[0] == "poor/1")
-    assert line[4::2] == ["no rank (too_few_prompts)"] * 2
+    assert line[4::2] == ["no rank (too few prompts)"] * 2
 
 
 @pytest.mark.parametrize("how", [{"scale": None}, {"models": ("dear",)}], ids=["no scale", "one checkpoint"])
@@ -282,3 +289,57 @@ def test_whose_prompts_have_unequal_numbers_of_pictures(
     assert set(marked) == uneven
     assert of_judge["has_uneven_prompts"].null_count() == 0
     assert found.filter(estimator="labels")["has_uneven_prompts"].null_count() == found.filter(estimator="labels").height
+
+
+POOR = {"model": "poor", "checkpoint": "1"}
+
+
+def two_fifths_of_poor(_judge: str, model: str, prompt: int) -> bool:
+    return model == "poor" and prompt % 5 < 2
+
+
+def test_a_blocked_cell_has_no_mean_beside_people_and_nothing_is_made_of_its_scores(tables: Callable[..., Tables]) -> None:
+    """The leaderboard withholds it under the floor: its mean, its correction and its differences rest on the same scores."""
+    found = tables(is_lost=two_fifths_of_poor, min_coverage=0.8)
+    for name, kind in (("corrected", "status"), ("corrected_standings", "state")):
+        rows = found[name].filter(**POOR).select("estimator", kind, "reason", pl.col("estimate", "ci_low", "se").is_null())
+        for estimator, *said in rows.iter_rows():
+            if estimator == "labels":
+                assert said[2:] == [False, False, False]
+            else:
+                assert said == ["blocked", "refusal", True, True, True]
+    assert set(found["corrected"].filter(model="__all__", category="__micro__")["status"]) == {"ok"}
+    assert ranks(found, "labels")["poor"] == (3, 3)
+    assert ranks(found, "prediction_powered") == {"plain": (1, 1), "dear": (2, 2), "poor": (None, None)}
+    for estimator in ("judge", "prediction_powered", "judge_error"):
+        row = between(found, estimator, "plain", "poor")
+        assert (row["delta"], row["p"], row["status"], row["reason"]) == (None, None, "null", "blocked")
+        assert between(found, estimator)["n_family"] == 1
+    assert between(found, "labels", "plain", "poor")["verdict"] == "higher"
+    (told,) = rankings(found["corrected_standings"], found["corrected_comparisons"])
+    (line,) = (one for one in told.lines if one[0] == "poor/1")
+    assert [line[1], line[2], *line[5:]] == ["blocked (refusal)", "", "blocked (refusal)", ""]
+    assert any(sentence.startswith("blocked: fewer of the judgements have a score") for sentence in told.sentences)
+    assert any(sentence.endswith(": the mean of one of the two is blocked.") for sentence in told.sentences)
+
+
+def test_above_the_floor_nothing_is_withheld(tables: Callable[..., Tables]) -> None:
+    found = tables(is_lost=two_fifths_of_poor, min_coverage=0.1)
+    assert "blocked" not in {*found["corrected"]["status"], *found["corrected_standings"]["state"]}
+    assert between(found, "judge_error", "plain", "poor")["p"] is not None
+
+
+def test_all_checkpoints_together_are_blocked_by_the_same_floor(tables: Callable[..., Tables]) -> None:
+    of_all = tables(is_lost=lambda _, model, p: model == "poor" and p < 30, min_coverage=0.92)["corrected"].filter(
+        model="__all__", estimator="judge"
+    )
+    assert dict(of_all.select("category", "status").iter_rows()) == {"__micro__": "blocked", "c0": "blocked", "c1": "ok"}
+
+
+def test_a_reference_judges_blocked_cell_is_blocked_in_peoples_place(tables: Callable[..., Tables]) -> None:
+    found = tables(
+        reference="sharp", is_lost=lambda judge, model, p: (judge, model) == ("sharp", "poor") and p < 30, min_coverage=0.8
+    )["corrected_standings"].filter(**POOR)
+    assert dict(found.select("estimator", "state").iter_rows()) == {
+        "judge": "ranked", "labels": "blocked", "prediction_powered": "blocked",
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from benchmarks.simulations.corrected import mean_outcome
 from benchmarks.simulations.few_labels import world
 from schemas.tables.agreement import RATINGS
 from schemas.tables.table import conform
+from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.rated import rated_dimensions
@@ -127,7 +128,7 @@ def table(
         ]  # fmt: skip
         ratings = pl.DataFrame(conform(pl.DataFrame(cells, schema=RATINGS.empty().schema), RATINGS))
         found = rated_dimensions(judgements.lazy(), scores.lazy(), ratings, {rubric.id: rubric})
-        return corrected(found, Settings(**run_arguments, min_coverage=0.0))
+        return corrected(found, Settings(**run_arguments, min_coverage=0.0), Blocked())
 
     return build
 

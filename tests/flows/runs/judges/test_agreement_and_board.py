@@ -97,6 +97,26 @@ def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..
     assert {("judge", "headline | both", 6), ("labels", "headline | both | labels", 3)} <= set(families.rows())
 
 
+def test_what_the_leaderboard_blocks_is_blocked_beside_people(judged: Path, salon: Callable[..., Said]) -> None:
+    replies = (judged / "replies.jsonl").read_text().splitlines()
+    said = [json.loads(line) for line in replies]
+    for row in said:
+        if row["checkpoint"] == "step-3" and int(row["item_id"][1:]) % 4 == 0:
+            row["reply"] = "I cannot judge this."
+    (judged / "replies.jsonl").write_text("\n".join(map(json.dumps, said)))
+    shutil.rmtree(judged / "lake")
+    assert salon("import", "b.toml", "--replies", "replies.jsonl").code == 1
+    (blocked,) = _table(judged, "standings").filter(rubric_id="alignment", state="blocked").iter_rows(named=True)
+    shown = salon("agreement", "b.toml", "--ratings", "r.csv")
+    for name, kind in (("corrected", "status"), ("corrected_standings", "state")):
+        mine = _table(judged, name).filter(pl.col("estimator") != "labels", checkpoint="step-3")
+        assert mine.height == 2
+        assert set(mine.select(kind, "reason", "estimate", "ci_low").rows()) == {("blocked", blocked["reason"], None, None)}
+    assert shown.out.split().count("blocked") == 2
+    (page,) = judged.glob("lake/publish/v1/both/agreement/*/agreement.md")
+    assert page.read_text().count("blocked (") == 4
+
+
 @pytest.mark.parametrize("judged", ["score"], indirect=True)
 def test_ratings_say_which_rubric_they_are_for(judged: Path, salon: Callable[..., Said]) -> None:
     said = salon("agreement", "b.toml", "--ratings", "r.csv")
@@ -141,4 +161,4 @@ def test_no_word_is_cut_at_a_terminals_width(judged: Path, salon: Callable[..., 
     for ratings in ("r.csv", "few.csv"):
         said = salon("agreement", "b.toml", "--ratings", ratings)
         assert (said.code, "…" in said.out) == (0, False), said.out
-    assert "too_few_prompts: 7 prompts of a checkpoint are labelled" in said.out
+    assert "too few prompts: 7 prompts of a checkpoint are labelled" in said.out
