@@ -169,6 +169,15 @@ def test_of_several_measures_those_are_counted_on_which_all_judges_agree():
     ]
 
 
+def test_a_measure_that_no_judge_compared_them_on_counts_among_all_there_are():
+    rows = [row("2", judge_model=judge, predecessor="1", **BETTER) for judge in "ab"]
+    rows += [row("2", None, dimension="other", judge_model=judge, **FEW) for judge in "ab"]
+    assert between_judges(rows)[:2] == [
+        "Both judges find 2 better than 1 on 1 of 2 measures, worse on 0.",
+        "By both judges 2 in other: no rank: 1 prompt, 5 needed.",
+    ]
+
+
 BLOCKED = {"state": "blocked", "standing_reason": "not_found", "coverage": 0.5}
 FEW = {"state": "too_few", "standing_reason": "too_few_prompts", "n_prompts": 1}
 ALONE_ONE = {"state": "not_compared", "standing_reason": "alone"}

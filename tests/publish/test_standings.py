@@ -176,6 +176,39 @@ def test_a_checkpoint_without_a_rank_for_two_reasons_has_each_with_its_dimension
     ]
 
 
+def test_what_is_true_of_one_of_several_measures_names_it():
+    """Of three, a alone has a ranking and a comparison; in b both have no rank, in c (of one category) 1 alone has none."""
+    rows = [row("2", dimension="a", predecessor="1", n_ranked=2, **BETTER), row("1", (2, 2), dimension="a", n_ranked=2)]
+    few = {"state": "too_few", "n_prompts": 3}
+    rows += [row(name, None, dimension="b", **few) for name in "12"]
+    rows += [row("1", None, dimension="c", category="x", **few)]
+    assert answers(rows) == [
+        "2 is the best of 2 in a, on 40 shared prompts.",
+        "2 is better than 1 in a: +0.42 [+0.10, +0.74] on 40 prompts (at 95 % for all 9 comparisons together).",
+        "2 in b: no rank: 3 prompts, 5 needed.",
+        "1 in b and c (x): no rank: 3 prompts, 5 needed.",
+        "No score is missing.",
+    ]
+
+
+_SURE = "at 95 % for all 9 comparisons together"
+
+
+def test_measures_without_a_ranking_count_among_all_there_are():
+    rows = [
+        one for key in "ab" for one in (
+            row("2", (1, 2), dimension=key, predecessor="1", n_ranked=2, **OPEN), row("1", (1, 2), dimension=key, n_ranked=2),
+        )
+    ]  # fmt: skip
+    rows += [row(name, None, dimension="c", state="blocked", coverage=0.5) for name in "12"]
+    assert answers(rows)[:4] == [
+        "On 2 of 3 measures several may be the best.",
+        "On 1 of 3 measures nobody has a rank.",
+        f"2 is better than 1 on 0 of 3 measures; on 2 these prompts cannot tell; on 1 they were not compared ({_SURE}).",
+        "1 and 2 in c: blocked, 50.0 % of the judgements have a score.",
+    ]
+
+
 def test_who_has_no_rank_is_named_with_the_reason():
     rows = [row("1", None, state="not_compared", standing_reason="alone")]
     assert answers(rows) == ["1: no rank: there is no other checkpoint to compare it with.", "No score is missing."]

@@ -1,10 +1,10 @@
 """The answer of a rubric's and judge's standings in sentences: which is best, what the newest brought, what is missing."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from schemas.lineage import oldest_first
-from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState
+from schemas.statuses.cells import ComparisonVerdict, Correction, StandingState, Total
 from tasks.publish.standings.wording import VERDICT_WORDS, Row, best_first, counted, delta, namer, no_rank, why_not_compared
 
 N_NAMED = 3  # names in a sentence, models that a sentence is made for: the table has all
@@ -16,22 +16,25 @@ def answers(rows: Sequence[Row]) -> list[str]:
     name = namer(rows)
     # Where there are more checkpoints than are ranked, each is compared with its predecessor all the same.
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
-    said = _best(ranked, name)
+    measures = {_measure(row) for row in rows}
+    said = _best(ranked, name, measures)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
-        said += [_against_the_one_before(one, mine, other), *_the_very_same(one, mine)]
+        said += [_against_the_one_before(one, mine, other, measures), *_the_very_same(one, mine)]
     return [*said, *not_ranked(rows, name), missing(rows)]
 
 
 def not_ranked(rows: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
-    """Who has no rank by one judge, and why: a sentence for each reason."""
-    unranked = [row for row in sorted(rows, key=oldest_first) if row["state"] != StandingState.RANKED]
-    without = [(name(row), row["dimension"], no_rank(row)) for row in unranked]
-    n_reasons = Counter(one for one, _ in {(one, reason) for one, _, reason in without})
-    reasons: dict[str, list[str]] = {}
-    for one, dimension, reason in without:
-        reasons.setdefault(reason, []).append(one if n_reasons[one] == 1 else f"{one} in {dimension}")
-    return [f"{listed([*dict.fromkeys(names)])}: {reason}." for reason, names in sorted(reasons.items())]
+    """Who has no rank by one judge, why, and in which measures if not in all: a sentence for each reason."""
+    measures = {_measure(row) for row in rows}
+    reasons: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    for row in sorted(rows, key=oldest_first):
+        if row["state"] != StandingState.RANKED:
+            reasons.setdefault((no_rank(row), name(row)), {})[_measure(row)] = None
+    names: dict[tuple[str, str], list[str]] = {}
+    for (reason, one), found in reasons.items():
+        names.setdefault((reason, _in(found, measures)), []).append(one)
+    return [f"{listed(ones)}{where}: {reason}." for (reason, where), ones in sorted(names.items())]
 
 
 def missing(rows: Sequence[Row]) -> str:
@@ -43,42 +46,44 @@ def missing(rows: Sequence[Row]) -> str:
     return f"{said}; {n_aside:,} more {'is' if n_aside == 1 else 'are'} not applicable." if n_aside else f"{said}."
 
 
-def _best(ranked: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
-    """Which may be the best of each ranking: those that no other is above, in the table's order."""
+def _best(ranked: Sequence[Row], name: Callable[[Row], str], measures: set[tuple[str, str]]) -> list[str]:
+    """Which may be the best of each ranking: those that no other is above, in the table's order; `measures` without one too."""
     rankings: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(ranked, key=best_first):
         rankings.setdefault((row["dimension"], row["category"]), []).append(row)
     firsts = {key: [name(row) for row in mine if row["rank_low"] == 1] for key, mine in rankings.items()}
     if len(rankings) == 1:
         ((key, first),) = firsts.items()
+        where = _in([key], measures)
         n, prompts = len(rankings[key]), rankings[key][0]["n_shared_prompts"]
         two_most = sorted(row["n_prompts"] for row in rankings[key])[-2:]
         # so where two of them are compared on more prompts than all share
         is_of_pairs = not prompts or (n > len(two_most) and prompts < two_most[0])
         if len(first) == n:
             what = counted(prompts, "prompt") if prompts and not is_of_pairs else "These prompts"
-            return [f"{what}{_with_failures(rankings[key], listed(first))}."]
+            return [f"{what}{_with_failures(rankings[key], listed(first), where)}."]
         if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
-            return [f"None of {n} is the best: each is worse than another."]
+            return [f"None of {n} is the best{where}: each is worse than another."]
         what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
         on = f"on {counted(prompts, 'shared prompt')}"
         if is_of_pairs:
             have = f"{counted(prompts, 'prompt')} {'has' if prompts == 1 else 'have'}" if prompts else "no prompt has"
             on = f"compared in pairs: {have} a score of all {n}"
-        return [f"{what} of {n}, {on}."]
+        return [f"{what} of {n}{where}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
-    said = [f"{one} is the best on {n} of {len(rankings)} measures." for one, n in sole.most_common(N_NAMED)]
+    said = [f"{one} is the best on {n} of {len(measures)} measures." for one, n in sole.most_common(N_NAMED)]
     for what, n in (
-        ("several may be", sum(len(first) > 1 for first in firsts.values())),
-        ("none is", [*firsts.values()].count([])),
+        ("several may be the best", sum(len(first) > 1 for first in firsts.values())),
+        ("none is the best", [*firsts.values()].count([])),
+        ("nobody has a rank", len(measures) - len(rankings) if rankings else 0),
     ):
-        said += [f"On {n} of {len(rankings)} measures {what} the best."] if n else []
+        said += [f"On {n} of {len(measures)} measures {what}."] if n else []
     return said
 
 
-def _with_failures(ranking: Sequence[Row], names: str) -> str:
+def _with_failures(ranking: Sequence[Row], names: str, where: str) -> str:
     """That nobody can tell, and why where failures are a cause; the row holds the verdicts of two comparisons, not of all."""
-    told, n_failed = f"cannot tell which of {names} is best", sum(row["n_failed"] for row in ranking)
+    told, n_failed = f"cannot tell which of {names} is best{where}", sum(row["n_failed"] for row in ranking)
     verdicts = [row.get(f"verdict_{other}") for row in ranking for other in ("predecessor", "baseline")]
     if ComparisonVerdict.FAILURES_COULD_TURN_IT in verdicts:
         return f" {told}, {'' if len(ranking) == 2 else 'in part '}because failures could turn what they say"
@@ -96,18 +101,18 @@ def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, 
     return newest
 
 
-def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]) -> str:
+def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row], measures: set[tuple[str, str]]) -> str:
     """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested.
 
-    `before`: the predecessor's own rows.
+    `before`: the predecessor's own rows. `measures`: all there are, also those in which the two were not compared.
     """
-    other = rows[0]["predecessor"]
+    other, where = rows[0]["predecessor"], _in(map(_measure, rows), measures)
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
     if not tested:
         reasons = ", or ".join(sorted({why_not_compared(row, "predecessor") for row in rows}))
         if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
             return f"{one} was not compared with {other}: {reasons}."
-        return f"{one} against {other}: {_figure(rows[0])}, not tested: {reasons}."
+        return f"{one} against {other}{where}: {_figure(rows[0])}, not tested: {reasons}."
     n_family = tested[0]["n_family"]
     sure = f"at 95 % for all {n_family} comparisons together" if n_family != 1 else "at 95 %"
     if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG and n_family != 1:
@@ -115,20 +120,22 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
     n = Counter(row["verdict_predecessor"] for row in tested)
     better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
     n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
-    open_told = f"These prompts cannot tell {one} from {other}"
+    open_told = f"These prompts cannot tell {one} from {other}{where if len(rows) == 1 else ''}"
     if len(rows) == 1 and n_turned:
         missed = _missed([(one, rows[0]), *((other, row) for row in before if _measure(row) == _measure(rows[0]))])
-        return f"Because of failures, {one} cannot be told from {other}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
+        told = f"Because of failures, {one} cannot be told from {other}{where}"
+        return f"{told}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
     if len(rows) == 1:
-        decided = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}"
+        decided = f"{one} is {VERDICT_WORDS[ComparisonVerdict(rows[0]['verdict_predecessor'])]} than {other}{where}"
         told = f"{open_told if n_open else decided}: {_figure(rows[0])}"
-    elif n_open == len(rows):
+    elif n_open == len(rows) == len(measures):
         told = f"{open_told} on any of {n_open} measures"
     else:
-        told = f"{one} is better than {other} on {better} of {len(rows)} measures" + (f", worse on {worse}" if worse else "")
+        told = f"{one} is better than {other} on {better} of {len(measures)} measures" + (f", worse on {worse}" if worse else "")
         told += f"; on {n_open} these prompts cannot tell" if n_open else ""
         told += f"; on {n_turned} failures could turn it" if n_turned else ""
-    untested = f"; on {len(rows) - len(tested)} they were not compared" if len(tested) < len(rows) else ""
+    n_untested = len(measures) - len(tested) if len(rows) > 1 else 0
+    untested = f"; on {n_untested} they were not compared" if n_untested else ""
     return f"{told}{untested} ({sure})."
 
 
@@ -153,6 +160,12 @@ def _missed(rows: Sequence[tuple[str, Row]]) -> str:
 
 def _measure(row: Row) -> tuple[str, str]:
     return row["dimension"], row["category"]
+
+
+def _in(found: Iterable[tuple[str, str]], measures: set[tuple[str, str]]) -> str:
+    """Such as " in score and things": of which measures something is true; empty where of all."""
+    names = [dimension if category == Total.MACRO else f"{dimension} ({category})" for dimension, category in found]
+    return f" in {listed(names)}" if len(names) < len(measures) else ""
 
 
 def _figure(row: Row) -> str:

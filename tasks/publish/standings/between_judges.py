@@ -167,7 +167,7 @@ def _newest_on_measures(rows: Sequence[Row], judges: Sequence[str]) -> list[str]
             by_measure.setdefault(_measure(row), []).append(row["verdict_predecessor"])
         shared = [set(found) for found in by_measure.values() if len(found) == len(judges)]
         better, worse = (shared.count({verdict.value}) for verdict in _CLAIMS)
-        n = len(by_measure)
+        n = len({_measure(row) for row in rows})
         told = f"{_all_of(judges)} find {one} better than {other} on {better} of {n} measures, worse on {worse}."
         said.append(_capital(told))
     return said
