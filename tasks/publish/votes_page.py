@@ -1,6 +1,6 @@
 """How agreement on pairs of pictures reads, on the page and in the terminal: judge and people beside each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,6 +12,7 @@ from schemas.tables.agreement import AGREEMENT
 from schemas.tables.published import POSITION_BIAS
 from schemas.tables.table import Table
 from tasks.publish.preferences import PairBoard, pair_boards, rating, verdict, win_rate
+from tasks.publish.standings.wording import made_by
 
 ALL = "__all__"
 OF_PAIRS = AgreementMetric.VOTE_ACCURACY.value
@@ -73,18 +74,26 @@ def _figure(row: Mapping[str, Any] | None) -> str:
 
 def _ratings(boards: list[PairBoard]) -> Beside:
     """Each checkpoint's points by each judge and by people."""
-    return _beside("points", {board.judge_model: {board.name(row): rating(row) for row in board.ratings} for board in boards})
+    name = _namer(boards)
+    return _beside("points", {board.judge_model: {name(row, ""): rating(row) for row in board.ratings} for board in boards})
 
 
 def _win_rates(boards: list[PairBoard]) -> Beside:
     """Each two checkpoints' win rate and what it says, by each judge and by people."""
+    name = _namer(boards)
     return _beside("wins", {
         board.judge_model: {
-            f"{board.name(row, '_a')} against {board.name(row, '_b')}": f"{win_rate(row)} {verdict(row)}".strip()
+            f"{name(row, '_a')} against {name(row, '_b')}": f"{win_rate(row)} {verdict(row)}".strip()
             for row in board.comparisons
         }
         for board in boards
     })  # fmt: skip
+
+
+def _namer(boards: list[PairBoard]) -> Callable[[Mapping[str, Any], str], str]:
+    """What all of them call a row's checkpoint: with its model where any has several, or one row would become two."""
+    is_one_model = len({row[f"model_{end}"] for board in boards for row in board.comparisons for end in "ab"}) == 1
+    return lambda row, end: made_by(row[f"model{end}"], row[f"checkpoint{end}"], is_one_model=is_one_model)
 
 
 def _beside(what: str, by_judge: Mapping[str, Mapping[str, str]]) -> Beside:
