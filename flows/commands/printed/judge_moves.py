@@ -44,11 +44,16 @@ def sentence(move: JudgeMove) -> str:
     from tasks.aggregate.drift.between import LEVEL
 
     after, before = ("/".join(one) for one in (move.candidate, move.reference))
-    return (
+    level = f"{100 * LEVEL:g} %, not corrected for the number of comparisons"
+    said = (
         f"The judge moved too: between the nights of {before} ({move.night_before}) and {after} ({move.night}) the same "
-        f"{move.n_anchors} anchors changed by {_figure(move.anchors)} in {move.dimension}. Subtracting that, {after} differs by "
-        f"{_figure(move.left)} ({100 * LEVEL:g} %, not corrected)."
+        f"{move.n_anchors} anchors changed by {_figure(move.anchors)} in {move.dimension}"
     )
+    left = f"Subtracting that, {after} differs by {_figure(move.left)}"
+    if move.left.low is not None:
+        return f"{said}. {left} (both intervals: {level})."
+    why = "That has no interval, as the comparison was no t test (few prompts, equal differences or several looks)"
+    return f"{said} (interval: {level}). {left}. {why}."
 
 
 def with_moves(

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from flows.commands.printed.judge_moves import sentence
+from flows.nights.judge_between import JudgeMove
+from tasks.aggregate.drift.between import Change
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, World, write_benchmark
 from tests.support.servers.provider import Provider
@@ -66,7 +69,18 @@ def test_a_drop_that_is_the_judges_is_told_as_one(nights: list[Said], salon: Cal
     )
     (told,) = json.loads(salon("gate", third, "--format", "json").out)["judge_moved"]
     assert (told["night_before"], told["night"], told["n_anchors"]) == ("2026-03-04", "2026-03-05", 12)
-    assert told["left"]["low"] is None or told["left"]["low"] < 0 < told["left"]["high"]
+    assert told["left"]["low"] is None  # few prompts have no t
+    assert " in score (interval: 99 %, not corrected for the number of comparisons). Subtracting that" in gated.out
+    assert "That has no interval, as the comparison was no t test (few prompts, " in gated.out
     (tmp_path / "lake" / "series" / "nights.parquet").unlink()  # what is kept there can be derived again
     assert salon("gate", third, "--alpha", "0.05").out == gated.out
     assert "The judge moved" not in salon("gate", second, "--alpha", "0.05").out
+
+
+def test_what_an_interval_is_of_and_at_which_level_is_said() -> None:
+    named = ("small", "eye", "score", ("north", "2"), ("north", "1"), "2026-03-02", "2026-03-01", 12)
+    said = sentence(JudgeMove(*named, Change(-1.0, -1.5, -0.5), Change(0.1, -0.4, 0.6)))
+    assert said.endswith(
+        "the same 12 anchors changed by -1.00 [-1.50, -0.50] in score. Subtracting that, north/2 differs by +0.10 [-0.40, +0.60] "
+        "(both intervals: 99 %, not corrected for the number of comparisons)."
+    )
