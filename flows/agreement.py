@@ -12,6 +12,7 @@ import polars as pl
 from flows.executors.base import stage_task
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import lineage_of
+from flows.nights.index import rewrite_index
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
@@ -192,9 +193,10 @@ def compare(context: StageContext, reference: Reference) -> dict[Table, pl.DataF
 
 @stage_task("publish agreement")
 def publish(context: StageContext, tables: Mapping[Table, pl.DataFrame], judge: str | None, is_there: bool) -> Published:
-    """Write the publication's folder, then its pointer, then salon.duckdb anew."""
+    """Write the publication's folder, then its pointer, then salon.duckdb and the index anew."""
     published = publish_agreement(context, tables, judge, is_there=is_there)
     root, name = context.lake.root, context.benchmark.name
     with deriving(root, name):
         write_duckdb(root, name)
+    rewrite_index(root)
     return published

@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime
 
 from flows.executors.lake_use import lake_in_use
 from flows.nights.drift import standing_publications, write_drift
+from flows.nights.index import rewrite_index
 from flows.nights.record import forget_nights, mutex_name
 from flows.run.context import RunContext
 from schemas.errors import InputError
-from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import this_process
@@ -16,7 +16,6 @@ from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import runs
 from tasks.publish.pointer import move_back, read_pointer
 from tasks.publish.reading import find_publication
-from tasks.publish.report.index import write_index
 from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 
 
@@ -54,6 +53,6 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
         others = [one for one in standing_publications(root, name) if one.publication_id != found.publication_id]
         move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in others])
         write_drift(root, name, run.rubrics)
-        push(root, write_index(root))
+        rewrite_index(root)
     pointer = read_pointer(root / "publish" / LAYOUT / name)
     return Withdrawn(made, nights, (pointer["publication_id"], pointer["run_date"]) if pointer else None)

@@ -11,11 +11,12 @@ from pathlib import Path
 from flows.garbage_collection.bucket import end_killed, seen, take_away
 from flows.garbage_collection.inventory import LOCK, NOTE, PART, PUBLICATION, TRASH, Item
 from flows.garbage_collection.retention import Rule, Weighed, weighed
+from flows.nights.index import rewrite_index
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.stored import REPLIES
 from tasks.lake.atomic_files import make_folder, store_error
 from tasks.lake.identity import lake_id
-from tasks.lake.object_store.cache_folder import forget_cleared, push
+from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.own_places import open_lock, own_folder, remove_in
 from tasks.lake.reading import Lake
 from tasks.ledger.mutex import clearing
@@ -27,7 +28,6 @@ from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER as TABLES
 from tasks.publish.pins import pinning, pins
 from tasks.publish.reading import look_again
-from tasks.publish.report.index import write_index
 from tasks.stopping import check_not_stopped
 
 
@@ -90,7 +90,7 @@ def _list_anew(root: Path) -> None:
     for home in sorted((root / "publish" / LAYOUT).glob("*/")):
         if home.name != TABLES:
             write_duckdb(root, home.name)
-    push(root, write_index(root))
+    rewrite_index(root)
 
 
 def _take_all_away(items: list[Item], root: Path, trash: int) -> None:

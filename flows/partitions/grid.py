@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from flows.nights.checkpoints import find_checkpoints
+from flows.nights.index import rewrite_index
 from flows.partitions.table import asked_alone, find_partitions, read_partitions, write_partitions
 from flows.run.context import RunContext
 from flows.run.rounds import decided
@@ -17,7 +18,6 @@ from tasks.lake.object_store.cache_folder import push
 from tasks.plan.dataset import known_plan
 from tasks.publish.folders import LAYOUT, PARTITIONS_PAGE
 from tasks.publish.reading import find_publication
-from tasks.publish.report.index import write_index
 from tasks.publish.report.partitions import partitions_page
 
 EVERY_S = 15.0
@@ -48,7 +48,7 @@ def write_grid(run: StageContext, file: Path) -> Path:
         write_bytes(page, target, run.lake.root / "staging")
     push(run.lake.root, target)
     if is_first:  # the index links to it
-        push(run.lake.root, write_index(run.lake.root))
+        rewrite_index(run.lake.root)
     return target
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
+from flows.nights.index import rewrite_index
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
@@ -38,14 +39,12 @@ from tasks.judge.budget.budget import leased_usd
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
-from tasks.lake.object_store.cache_folder import push
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
 from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells, readable
-from tasks.publish.report.index import write_index
 from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder
@@ -124,7 +123,7 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)
-    push(run.lake.root, write_index(run.lake.root))
+    rewrite_index(run.lake.root)
 
 
 def _asked_or_taken_in(

@@ -3,6 +3,7 @@
 Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 
 Row = dict[str, Any]
+Behind = Callable[[Path, str], Sequence[str]]
+"""Of a lake and a benchmark: that its newest night did not become current, in sentences. Nights are known to flows."""
 _SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
 
 
@@ -62,6 +65,7 @@ class Benchmark:
     agreement: list[Row]
     partitions: str | None
     newer: Newer | None
+    behind: Sequence[str]
 
     @property
     def current(self) -> Entry | None:
@@ -69,7 +73,7 @@ class Benchmark:
         return next((entry for entry in self.entries if entry.is_current), None)
 
 
-def write_index(lake_root: Path) -> Path:
+def write_index(lake_root: Path, behind: Behind = lambda *_: ()) -> Path:
     """Write the index atomically and return its path. Opens one publication of each benchmark, however many there are.
 
     A benchmark whose pointer, or the manifest it names, is not whole is named, and not shown. Raises StoreError where the disk
@@ -77,11 +81,11 @@ def write_index(lake_root: Path) -> Path:
     """
     home = lake_root / "publish" / LAYOUT
     with locked(lake_root, "index"):  # of two runs that end together the later one lists both
-        write_bytes(index_page(lake_root), home / INDEX, lake_root / "staging")
+        write_bytes(index_page(lake_root, behind), home / INDEX, lake_root / "staging")
     return home / INDEX
 
 
-def index_page(lake_root: Path) -> bytes:
+def index_page(lake_root: Path, behind: Behind) -> bytes:
     """The index as UTF-8 HTML."""
     home = lake_root / "publish" / LAYOUT
     by_name: dict[str, list[Publication]] = {}
@@ -96,7 +100,7 @@ def index_page(lake_root: Path) -> bytes:
     gone, faults = each_taken_back(lake_root, [one.publication_id for one in whole])
     faults |= {id_: str(error) for id_, error in spoiled.items()}
     for name in newest_first:
-        made = _benchmark(home, name, by_name[name], gone, n_left)
+        made = _benchmark(home, name, by_name[name], gone, n_left, behind(lake_root, name))
         n_left -= len(made.nights.figures) if made.nights else 0
         found.append(made)
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
@@ -105,7 +109,9 @@ def index_page(lake_root: Path) -> bytes:
     return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
 
 
-def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int) -> Benchmark:
+def _benchmark(
+    home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int, behind: Sequence[str]
+) -> Benchmark:
     entries = [
         Entry(one.publication_id, one.run_date, _link(one), one.is_current, one.publication_id in gone)
         for one in sorted(mine, key=lambda one: (one.run_date, one.is_current, one.publication_id), reverse=True)
@@ -123,6 +129,7 @@ def _benchmark(home: Path, name: str, mine: list[Publication], gone: set[str], n
         _agreement(home / name),
         _partitions(home / name),
         newer_than(home.parents[1], current) if current else None,
+        behind,
     )
 
 

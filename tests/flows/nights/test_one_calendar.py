@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -76,11 +77,14 @@ def test_a_night_that_a_run_of_the_next_day_shut_out_is_told_of(salon: Salon, la
     assert (check.code, f"{said}. Next: {advice}" in check.err) == (1, True), check
     assert (doctor.code, findings(doctor.out)["last night"]) == (3, f"wrong: {said}")
     assert said in _one_line(salon("table", "--lake", lake).out)
+    index = lake / "publish/v1/index.html"
+    assert _one_line(unescape(index.read_text())).count(said) == 1
 
     assert salon("run", late).code == 0, "of all checkpoints"
     assert current(lake).publication_id not in (id_, looked.publication_id)
     took_its_place = salon("nightly", late, "--check")
     assert (took_its_place.code, took_its_place.err) == (0, "")
+    assert "did not become current" not in index.read_text()
 
 
 def test_an_earlier_night_is_caught_up_behind_a_later_one(salon: Salon, late: Path, sent: list[str]) -> None:

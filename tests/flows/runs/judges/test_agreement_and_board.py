@@ -76,6 +76,7 @@ def _table(folder: Path, name: str) -> pl.DataFrame:
 def test_the_judge_alone_has_the_leaderboards_ranks_and_its_family(judged: Path, salon: Callable[..., Said]) -> None:
     said = salon("agreement", "b.toml", "--ratings", "r.csv")
     assert said.code == 0, said.err
+    assert "<h3>Agreement with people</h3>" in (judged / "lake/publish/v1/index.html").read_text(), "at once, before any run"
     mine = _table(judged, "corrected_comparisons").filter(estimator="judge").sort("comparison", "checkpoint_a", "checkpoint_b")
     board = _table(judged, "comparisons").filter(rubric_id="alignment", category="__macro__")
     board = board.sort("comparison", "checkpoint_a", "checkpoint_b")
