@@ -81,9 +81,13 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
 
 
 def show_alarms(ranking: tuple[str, str, str]) -> None:
-    """The alarms; where there are none, of how many nights that can be said, and why not of the others."""
+    """The alarms; where there are none, of how many nights that can be said, and why not of the others.
+
+    A bridge joins nights that another judge measured, shifted to this one's scale; the means they were published with differ.
+    """
     nights = ask(
-        """SELECT run_date, model, checkpoint, category, is_alarm, verdict, reason, estimate, limit_low, limit_high FROM drift
+        """SELECT run_date, model, checkpoint, category, measured_by, measured_by <> judge_model AS is_shifted, is_alarm, verdict,
+        reason, estimate, limit_low, limit_high FROM drift
         WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date DESC""",
         *ranking,
     )
@@ -91,6 +95,11 @@ def show_alarms(ranking: tuple[str, str, str]) -> None:
     alarms = nights[nights["is_alarm"]]
     if not alarms.empty:
         st.dataframe(alarms, hide_index=True, width="stretch")
+        if others := sorted(alarms[alarms["is_shifted"]]["measured_by"].unique()):
+            st.caption(
+                f"Nights measured by {', '.join(others)} (is_shifted): a bridge shifted them to the scale of {ranking[1]}. "
+                "Their own publications have the means as measured."
+            )
     elif is_watched.any():
         st.write(f"No alarm in {is_watched.sum()} nights of series.")
     else:

@@ -15,10 +15,12 @@ from typing import Final
 import polars as pl
 
 from schemas.errors import CorruptLakeError
+from schemas.tables.nights import DRIFT
 from schemas.tables.table import SCHEMA_VERSION, Table, conform
 from tasks.lake.atomic_files import scratch, sha256_of_file, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, fresh, push
 from tasks.lake.own_places import remove
+from tasks.lake.reading import with_later_columns
 from tasks.publish.folders import LAYOUT, as_json
 from tasks.regular_files import content_of
 
@@ -60,6 +62,20 @@ def living_table(lake_root: Path, table: Table, benchmark: str) -> Path | None:
     raise CorruptLakeError(
         f"{pointer} is damaged, or the file it names is missing or was changed; delete the pointer and run the benchmark again"
     )
+
+
+def drift_rows(lake_root: Path, benchmark: str) -> pl.DataFrame | None:
+    """The newest DRIFT with one column more; None before there is one. Raises CorruptLakeError.
+
+    `changed_under`: who measured the night of `changed_on`. Where a bridge joins judges, it may be another than `measured_by`.
+    """
+    path = living_table(lake_root, DRIFT, benchmark)
+    if path is None:
+        return None
+    rows = with_later_columns(pl.scan_parquet(path), DRIFT).select(DRIFT.columns).collect()
+    series = [name for name in DRIFT.key if name != "run_date"]
+    nights = rows.select(*series, changed_on="run_date", changed_under="measured_by")
+    return rows.join(nights, on=[*series, "changed_on"], how="left")
 
 
 def _pointer(lake_root: Path, table: Table, benchmark: str) -> Path:

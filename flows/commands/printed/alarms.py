@@ -13,10 +13,8 @@ from flows.nights.record import notes
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import DriftVerdict
-from schemas.tables.nights import DRIFT
-from tasks.lake.reading import with_later_columns
 from tasks.publish.leaderboard import LeaderboardRow
-from tasks.publish.living_tables import living_table
+from tasks.publish.living_tables import drift_rows
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import signed
 
@@ -24,25 +22,23 @@ _N_SHOWN = 5
 
 
 def _read(publication: Publication) -> list[dict[str, Any]]:
-    """The rows of DRIFT with an alarm on the night that this publication is; none where it is no night's.
+    """The rows of drift_rows() with an alarm on the night that this publication is; none where it is no night's.
 
     Overall scores first, then by series. A night that was published again has the alarms of its last publication.
     """
     lake_root, benchmark = publication.folder.parents[3], publication.benchmark
     noted = notes(lake_root, benchmark)
     night = noted.get(publication.run_date)
-    path = living_table(lake_root, DRIFT, benchmark)
-    if path is None or (noted and (night is None or night.publication_id != publication.publication_id)):
+    rows = drift_rows(lake_root, benchmark)
+    if rows is None or (noted and (night is None or night.publication_id != publication.publication_id)):
         return []
-    rows = with_later_columns(pl.scan_parquet(path), DRIFT).filter(
-        pl.col("run_date") == date.fromisoformat(publication.run_date), pl.col("is_alarm")
-    )
+    mine = rows.filter(pl.col("run_date") == date.fromisoformat(publication.run_date), pl.col("is_alarm"))
     first = pl.col("dimension") != HEADLINE
-    return rows.sort(first, "rubric_id", "judge_model", "model", "dimension").collect().to_dicts()
+    return mine.sort(first, "rubric_id", "measured_by", "model", "dimension").to_dicts()
 
 
 def alarms_of(publication: Publication) -> list[dict[str, Any]]:
-    """The alarms of the night that this publication is, as rows of DRIFT; none where its files are spoiled, which is told."""
+    """The alarms of the night that this publication is, as drift_rows(); none where its files are spoiled, which is told."""
     return unless_spoiled(lambda: _read(publication), "whether this night has an alarm")
 
 
@@ -56,13 +52,18 @@ def print_alarms(console: Console, found: Sequence[dict[str, Any]]) -> None:
 
 
 def with_alarms(rows: Sequence[LeaderboardRow], found: Sequence[dict[str, Any]]) -> list[LeaderboardRow]:
-    """The rows, those of a series with an alarm this night with its verdict."""
-    names = ("rubric_id", "judge_model", "dimension", "category", "model", "checkpoint")
-    verdicts = {tuple(row[name] for name in names): row["verdict"] for row in found}
-    return [replace(row, drift_alarm=verdicts.get(tuple(getattr(row, name) for name in names))) for row in rows]
+    """The rows, those of a series with an alarm this night with its verdict.
+
+    A bridge may have joined the series to a later judge's since; the publication has the judge that measured the night.
+    """
+    names = ("rubric_id", "dimension", "category", "model", "checkpoint")
+    verdicts = {(row["measured_by"], *(row[name] for name in names)): row["verdict"] for row in found}
+    return [replace(row, drift_alarm=verdicts.get((row.judge_model, *(getattr(row, name) for name in names)))) for row in rows]
 
 
 def _said(row: dict[str, Any]) -> str:
     why = f" ({row['reason'].replace('_', ' ')})" if row["verdict"] == DriftVerdict.UNKNOWN and row["reason"] else ""
-    since = "" if row["changed_on"] is None else f", since {row['changed_on']}, shift {signed(row['shift'])}"
-    return f"{row['model']}, {row['rubric_id']}/{row['dimension']}, judged by {row['judge_model']}: {row['verdict']}{why}{since}"
+    judge, then = row["measured_by"], row["changed_under"]
+    under = "" if then in (judge, None) else f", when {then} judged"
+    since = "" if row["changed_on"] is None else f", since {row['changed_on']}{under}, shift {signed(row['shift'])}"
+    return f"{row['model']}, {row['rubric_id']}/{row['dimension']}, judged by {judge}: {row['verdict']}{why}{since}"

@@ -109,7 +109,10 @@ def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
 
 
 def nights(title: str) -> alt.TopLevelMixin:
-    """A series over nights. Rows: run_date (ISO), estimate, ewma, limit_low, limit_high, is_alarm; null where there is none."""
+    """A series over nights, hollow where another judge measured one (`is_bridged`).
+
+    Rows: run_date (ISO), is_alarm, is_bridged; estimate, ewma, limit_low, limit_high, null where there is none.
+    """
     base = _chart().encode(
         x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=4, format="%d %b %Y", grid=False))
     )
@@ -117,12 +120,12 @@ def nights(title: str) -> alt.TopLevelMixin:
     limits = base.mark_area(fill=LINE, opacity=0.8).encode(
         y=alt.Y("limit_low:Q", title=title, scale=score), y2=alt.Y2("limit_high")
     )
-    point = base.mark_point(filled=True, size=14, color=QUIET, opacity=0.9).encode(
-        y=alt.Y("estimate:Q", axis=alt.Axis(tickCount=4))
-    )
+    nightly = base.encode(y=alt.Y("estimate:Q", axis=alt.Axis(tickCount=4)))
+    point = nightly.transform_filter("!datum.is_bridged").mark_point(filled=True, size=14, color=QUIET, opacity=0.9)
+    carried = nightly.transform_filter("datum.is_bridged").mark_point(size=14, color=QUIET, opacity=0.9, strokeWidth=1)
     mean = base.mark_line(color=ACCENT, strokeWidth=2).encode(y=alt.Y("ewma:Q"))
     alarm = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=75, color=ALARM, opacity=1)
-    return _sized((limits + point + mean + alarm.encode(y=alt.Y("estimate:Q"))), 150)
+    return _sized((limits + point + carried + mean + alarm.encode(y=alt.Y("estimate:Q"))), 150)
 
 
 def _sized(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height_px: int) -> alt.TopLevelMixin:

@@ -6,13 +6,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import N_BASELINE, DriftReason
-from schemas.tables.nights import DRIFT
-from tasks.lake.reading import with_later_columns
-from tasks.publish.living_tables import living_table
+from tasks.publish.living_tables import drift_rows
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.figures import Figure
 from tasks.publish.report.formats import words
@@ -26,7 +22,8 @@ N_ALARMS_SHOWN = 12
 class Nights:
     """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected.
 
-    `n_watched` series have limits; `not_watched` says so of the others.
+    Rows are of drift_rows(). `n_watched` series have limits; `not_watched` says so of the others. `is_bridged`: another judge
+    measured some of the nights, and a bridge shifted them.
     """
 
     figures: list[Figure]
@@ -36,14 +33,15 @@ class Nights:
     n_false_expected: float
     n_watched: int
     not_watched: str
+    is_bridged: bool
 
 
 def nights(home: Path, n_charted: int) -> Nights | None:
     """From the benchmark's drift table; None before there is one. At most `n_charted` drawings."""
-    path = living_table(home.parents[2], DRIFT, home.name)
-    if path is None:
+    found = drift_rows(home.parents[2], home.name)
+    if found is None:
         return None
-    rows = with_later_columns(pl.scan_parquet(path), DRIFT).select(DRIFT.columns).collect().sort(*_SERIES, "run_date").to_dicts()
+    rows = found.sort(*_SERIES, "run_date").to_dicts()
     series = [list(mine) for _, mine in groupby(rows, key=lambda row: tuple(row[name] for name in _SERIES))]
     has_headline = {row["rubric_id"] for row in rows if row["dimension"] == HEADLINE}
     telling = [mine for mine in series if mine[0]["dimension"] == HEADLINE or mine[0]["rubric_id"] not in has_headline]
@@ -57,7 +55,8 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     last = [mine[-1] for mine in series]
     young = [row for row in last if row["reason"] == DriftReason.BASELINE_INCOMPLETE]
     said = _not_watched(young, len(last)) if young else ""
-    return Nights(drawn, last, alarms[:N_ALARMS_SHOWN], len(alarms), spent, len(last) - len(young), said)
+    is_bridged = any(row["measured_by"] != row["judge_model"] for row in rows)
+    return Nights(drawn, last, alarms[:N_ALARMS_SHOWN], len(alarms), spent, len(last) - len(young), said, is_bridged)
 
 
 def _not_watched(young: Sequence[Row], n_series: int) -> str:
@@ -86,6 +85,7 @@ def _figure(series: list[Row], of: str) -> Figure | None:
     columns = {name: f"{of}{name}" for name in ("estimate", "ewma", "limit_low", "limit_high")}
     shown = [
         {"run_date": row["run_date"].isoformat(), "is_alarm": row["is_alarm"] and (not of or _is_out(row))}
+        | {"is_bridged": row["measured_by"] != row["judge_model"]}
         | {name: row[column] for name, column in columns.items()}
         for row in series
     ]
@@ -97,7 +97,7 @@ def _figure(series: list[Row], of: str) -> Figure | None:
     who = "the frozen anchors" if of else first["model"]
     title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}, version {first['rubric_version']}"
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
-    if any(row["measured_by"] not in (first["judge_model"], None) for row in series):
+    if any(row["is_bridged"] for row in shown):
         title += f", judged by {_judges(series)}"
     return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
 
@@ -111,5 +111,5 @@ def _is_out(row: Row) -> bool:
 def _judges(series: list[Row]) -> str:
     """Who judged: the series' judge, and behind it any whose nights a bridge joined to it."""
     judge = series[0]["judge_model"]
-    others = dict.fromkeys(row["measured_by"] for row in series if row["measured_by"] not in (judge, None))
-    return str(judge) + (f" (carried over by a bridge: {', '.join(others)})" if others else "")
+    others = dict.fromkeys(row["measured_by"] for row in series if row["measured_by"] != judge)
+    return str(judge) + (f" (hollow, carried over by a bridge: {', '.join(others)})" if others else "")

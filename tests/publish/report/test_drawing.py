@@ -40,7 +40,10 @@ def heat_rows(name):
 
 def night_rows():
     common = {"ewma": 5.0, "limit_low": 4.5, "limit_high": 5.5}
-    return [common | {"run_date": f"2026-01-0{day}", "estimate": 5.0 + day, "is_alarm": day == 3} for day in range(1, 5)]
+    return [
+        common | {"run_date": f"2026-01-0{day}", "estimate": 5.0 + day, "is_alarm": day == 3, "is_bridged": day == 1}
+        for day in range(1, 5)
+    ]
 
 
 DRAWN = {

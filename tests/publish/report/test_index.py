@@ -185,6 +185,28 @@ def test_two_versions_of_a_rubric_are_two_drawings(tmp_path, small, publish_one)
     assert drawn == [f"north: overall score under small, version {version}" for version in "12"]
 
 
+def test_nights_that_a_bridge_carried_over_are_hollow_and_say_who_measured_them(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    late = {"is_alarm": True, "verdict": "judge", "changed_on": DAY + timedelta(days=3), "shift": -1.0, "anchor_estimate": 5.0}
+    carried = {"judge_model": "new", "measured_by": "old"}
+    rows = [drift_row(index, **carried) for index in range(4)]
+    rows += [drift_row(4, **carried, **late), drift_row(5, judge_model="new", measured_by="new", **late)]
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame(rows))
+    page = write_index(tmp_path).read_text()
+    (svg,) = [one for one in re.findall("<svg.*?</svg>", page, re.DOTALL) if "frozen anchors" not in one]
+    points = re.findall(r'<path [^>]*?d="M([^"]*A[^"]*)"([^>]*)>', svg)  # circles
+    assert sorted('fill="var(--quiet)"' in one for _, one in points) == [False] * 5 + [True], svg
+    shifted = 'shifted to the scale of new</span></td>\n<td class="n">7.00 <span class="sub">shifted</span>'
+    alarms = page[page.index("The newest alarms") : page.index("The last night of each series")]
+    assert alarms.count(f'<code>old</code> <span class="sub">{shifted}') == 1
+    assert alarms.count('<code>new</code></td>\n<td class="n">7.00</td>') == 1
+    assert alarms.count('2026-01-04 <span class="sub">old judged</span>') == 1
+    assert "a bridge shifted them to the scale of the judge that took over" in page
+
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame([drift_row(index) for index in range(6)]))
+    assert not re.search("shifted|hollow", write_index(tmp_path).read_text())
+
+
 def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     home = tmp_path / "publish" / "v1" / "nightly" / "agreement"

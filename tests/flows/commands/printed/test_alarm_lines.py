@@ -36,10 +36,25 @@ ALARM = {
         ([{"shift": 0.5}], "shift +0.50"),
         ([{"model": "[red]{x}[/]"}], "alarm       [red]{x}[/], small/score"),
         ([{"model": f"m{n}"} for n in range(7)], "and 2 more; the nights are drawn on the index"),
+        ([{"judge_model": "later"}], "judged by eye: judge, since 2026-11-02, shift -0.25"),
+        (
+            [{}, {"run_date": date(2026, 11, 2), "measured_by": "older", "is_alarm": False, "verdict": "quiet"}],
+            "judged by eye: judge, since 2026-11-02, when older judged, shift -0.25",
+        ),
         ([{"is_alarm": False, "verdict": "quiet"}], None),
         ([{"run_date": date(2026, 11, 2)}], None),
     ],
-    ids=["judge", "unknown", "rose", "a name is no markup", "many", "quiet", "another night"],
+    ids=[
+        "judge",
+        "unknown",
+        "rose",
+        "a name is no markup",
+        "many",
+        "a bridge to a later judge",
+        "an older judge moved",
+        "quiet",
+        "another night",
+    ],
 )
 def test_the_table_says_the_alarms_of_its_night(
     tmp_path: Path, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, rows: list[dict[str, Any]], line: str | None
