@@ -10,6 +10,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.night_opening import open_night
 from flows.nightly import run_night
+from flows.nights.index import rewrite_index
 from flows.nights.record import notes
 from flows.run.context import RunContext
 from schemas.errors import ProviderError
@@ -83,6 +84,11 @@ def test_a_night_that_fell_short_is_no_good_news(
     assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
     is_current = "and current" in says
     assert (said in " ".join(table.out.split())) is not is_current
+    index = world.folder / "lake/publish/v1/index.html"
+    assert index.read_text().count("did not become current") == (not is_current)
+    (world.folder / "lake/nights/nights/2026-01-01.json").write_text('{"x":')
+    rewrite_index(world.folder / "lake")
+    assert "whether the newest night is the current one is unknown: " in index.read_text()
     if DOWN in plays:
         assert "cells lack replies, and none of the current one's " in check.err
         assert f"{good} of {BEFORE} stays current" in check.err
