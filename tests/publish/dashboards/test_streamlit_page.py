@@ -116,19 +116,18 @@ def test_no_alarm_is_said_of_what_was_watched(
     assert [len(one) for one in alarms] == ([1] if ALARM in nights else [])
 
 
-<<<<<<< HEAD
 def test_the_lowest_scores_are_of_checkpoints_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = looked_at(file, monkeypatch, Rubric="small")
     (lowest,) = (value for name, value in page.shown if name == "dataframe" and "note" in value.columns)
     assert set(lowest["model"]) == {"lab/north"}, "neither anchors nor planted faults"
-=======
+
+
 def test_an_alarm_of_a_night_that_a_bridge_carried_over_says_who_measured_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_nights(file, ALARM, ALARM | {"measured_by": "old-eye"})
     page = looked_at(file, monkeypatch, Rubric="small")
     (alarms,) = (value for name, value in page.shown if name == "dataframe" and "is_alarm" in value.columns)
     assert {*zip(alarms["measured_by"], alarms["is_shifted"], strict=True)} == {("eye", False), ("old-eye", True)}
     assert "Nights measured by old-eye (is_shifted): a bridge shifted them to the scale of eye." in page.said()
->>>>>>> 543914d3 (Alarms have the judge that measured their night, also after a bridge; the index and the Streamlit page mark means that a bridge shifted, and the index draws those nights hollow)
 
 
 def test_a_rubric_of_pairs_can_be_chosen_and_shows_ratings_and_win_rates(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
