@@ -4,6 +4,7 @@ Nothing here imports the packages of the application, so that it works in any pr
 nothing heavy is imported before it is used.
 """
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,12 @@ def open(  # noqa: A001 - `salon.open`, as in `gzip.open`
     """The current publication of a lake, or the one, or the agreement, whose id begins with `publication` (4 characters or more).
 
     `place`: the lake's folder, a copy of its `publish` alone, or s3://bucket/prefix. With several benchmarks, name one.
-    Raises SalonError that says what there is instead.
+    Warns where that one was taken back (`salon withdraw`). Raises SalonError that says what there is instead.
     """
-    return finding.find(Place.of(place), benchmark, publication)
+    found = finding.find(Place.of(place), benchmark, publication)
+    if found.withdrawn:
+        warnings.warn(f"{found.benchmark} {found.publication_id[:12]} was {found.withdrawn}", stacklevel=2)
+    return found
 
 
 def publications(place: str | Path = "lake") -> "pl.DataFrame":

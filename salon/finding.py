@@ -52,28 +52,61 @@ def agreements(place: Place) -> "pl.DataFrame":
 
 def newer(shown: Publication) -> Publication | None:
     """See Publication.newer."""
-    import polars as pl
-
     place, home = shown.place, shown.folder.removeprefix(shown.place.tables).rpartition("/")[0]
     if not shown.is_current or home != shown.benchmark:  # an agreement
         return None
     others = [one for pair in _pairs(place, [home]) if (one := _opened(place, *pair)).run_date >= shown.run_date]
-    ended, name = {one.publication_id: list[str]() for one in others}, ""  # the runs that made or found each
-    try:
-        for name in place.names(f"{place.tables}tables/runs/benchmark_name={home}", ".parquet") if len(others) > 1 else ():
-            run = pl.read_parquet(io.BytesIO(place.read(name) or b"")).row(0, named=True)
-            ended.get(run["publication_id"], []).append(run["finished_at"].isoformat())
-        age = {one.publication_id: (one.run_date, min(ended[one.publication_id], default="")) for one in others}
-        for one in sorted(others, key=lambda one: age[one.publication_id], reverse=True):
-            if age[one.publication_id] <= age[shown.publication_id]:
-                break
-            name = f"withdrawn/{one.publication_id}.json"
-            content = place.read(name) if place.tables == f"{LAYOUT}/" else None
-            if content is None or len(ended[one.publication_id]) > int(json.loads(content)["n_runs"]):
-                return one
-    except (ValueError, KeyError, TypeError, RecursionError, pl.exceptions.PolarsError) as error:
-        raise SalonError(f"{place.root}/{name} was not written by Salon ({error!r:.80}); restore it from its source") from error
+    ended = _ended(place, home) if len(others) > 1 else {}
+    age = {one.publication_id: (one.run_date, min(ended.get(one.publication_id, []), default="")) for one in others}
+    for one in sorted(others, key=lambda one: age[one.publication_id], reverse=True):
+        if age[one.publication_id] <= age[shown.publication_id]:
+            break
+        if _withdrawal(place, one.publication_id, len(ended.get(one.publication_id, []))) is None:
+            return one
     return None
+
+
+def withdrawn(shown: Publication) -> str | None:
+    """See Publication.withdrawn."""
+    place, home = shown.place, shown.folder.removeprefix(shown.place.tables).rpartition("/")[0]
+    if shown.is_current or home != shown.benchmark:  # an agreement
+        return None
+    if _withdrawal(place, shown.publication_id) is None:  # which costs nothing to know; the runs do
+        return None
+    said = _withdrawal(place, shown.publication_id, len(_ended(place, home).get(shown.publication_id, [])))
+    return None if said is None else f"taken back on {said['withdrawn_at'][:16].replace('T', ' ')} UTC: {said['because']}"
+
+
+def _withdrawal(place: Place, publication_id: str, n_runs: int = 0) -> dict[str, str] | None:
+    """What withdrawn/ says of it; None where it says nothing, or a run made or found it since, the last of so many."""
+    name = f"withdrawn/{publication_id}.json"
+    content = place.read(name) if place.tables == f"{LAYOUT}/" else None
+    if content is None:
+        return None
+    try:
+        said = json.loads(content)
+        found, n_runs_then = {name: str(said[name]) for name in ("withdrawn_at", "because")}, int(said["n_runs"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _not_ours(place, name, error) from error
+    return None if n_runs > n_runs_then else found
+
+
+def _ended(place: Place, home: str) -> dict[str, list[str]]:
+    """When the runs ended that made or found each publication of a benchmark."""
+    import polars as pl
+
+    ended: dict[str, list[str]] = {}
+    for name in place.names(f"{place.tables}tables/runs/benchmark_name={home}", ".parquet"):
+        try:
+            run = pl.read_parquet(io.BytesIO(place.read(name) or b"")).row(0, named=True)
+            ended.setdefault(run["publication_id"], []).append(run["finished_at"].isoformat())
+        except (ValueError, KeyError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
+            raise _not_ours(place, name, error) from error
+    return ended
+
+
+def _not_ours(place: Place, name: str, error: Exception) -> SalonError:
+    return SalonError(f"{place.root}/{name} was not written by Salon ({error!r:.80}); restore it from its source")
 
 
 def _homes(place: Place) -> list[str]:

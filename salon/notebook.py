@@ -24,7 +24,8 @@ _BOARD = ["rubric_id", "judge_model", "dimension"]
 def as_html(published: "Publication") -> str:
     """The headline standings, and the win rates of pairs, as tables; every text escaped."""
     named = f"{escape(published.run_date)}, publication <code>{escape(published.publication_id[:12])}</code>"
-    title = f"<p><b>{escape(published.benchmark)}</b>, {named}</p>"
+    taken_back = f", <b>{escape(published.withdrawn)}</b>" if published.withdrawn else ""
+    title = f"<p><b>{escape(published.benchmark)}</b>, {named}{taken_back}</p>"
     if "standings.parquet" not in published.files:
         what = "published by an older release, without standings" if published.is_older else "agreement with people or a judge"
         return f"{title}<p>{what}; its tables: {escape(', '.join(published.tables))}</p>"

@@ -47,6 +47,16 @@ class Publication:
 
         return newer(self)
 
+    @cached_property
+    def withdrawn(self) -> str | None:
+        """When and why it was taken back (`salon withdraw`); None where it was not, or a run has made it again since.
+
+        A copy of `publish` alone does not know. Raises SalonError where that cannot be read.
+        """
+        from salon.finding import withdrawn
+
+        return withdrawn(self)
+
     @property
     def tables(self) -> list[str]:
         """What `table` can read: the tables in the folder, and the large ones beside all publications."""
@@ -198,7 +208,7 @@ class Publication:
         return found[0]
 
     def __repr__(self) -> str:
-        current = "current" if self.is_current else "not current"
+        current = "current" if self.is_current else self.withdrawn or "not current"
         return f"Publication({self.benchmark!r}, {self.run_date}, {self.publication_id[:12]}, {current})"
 
     def _repr_html_(self) -> str:

@@ -11,11 +11,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from flows.commands.options import DEFAULT_LAKE, AsJson, BenchmarkName, Good, LakePlace, PublicationId
+from flows.commands.printed.caveats import warn_of
 from flows.commands.printed.explained import print_exam, print_judgement, print_pair
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from schemas.statuses.cells import CellReason, CellStatus
 from schemas.statuses.rows import ScoreStatus
 from tasks.lake.reading import open_lake
+from tasks.publish.caveats import caveats_of
 from tasks.publish.explain.addresses import find_cell
 from tasks.publish.explain.cells import ExplainedSample, Explanation, explain_sample
 from tasks.publish.explain.cells import explain as explain_cell
@@ -45,6 +47,7 @@ def explain(
     """Trace a published number, or one sample, to the exact messages, the replies and the hashes."""
     opened = open_lake(lake)
     found = chosen(opened.root, benchmark, publication, is_good=good)
+    warn_of(caveats_of(opened.root, found, is_named=publication is not None or good))
     sample = explain_sample(opened, found, cell) if _is_sample(found, cell) else None
     if sample is not None:
         _show_sample(sample, as_json=as_json)

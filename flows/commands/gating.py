@@ -24,8 +24,8 @@ from schemas.tables.table import Table
 from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
 from tasks.aggregate.preferences.prompts import PAIR
 from tasks.lake.reading import open_lake, with_later_columns
+from tasks.publish.caveats import caveats_of
 from tasks.publish.identity import LINEAGE
-from tasks.publish.newer import newer_than
 from tasks.publish.preferences import pair_boards
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
@@ -85,16 +85,17 @@ def gate(
     ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, is_worst_case=_is_worst_case(found))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
-    newer = None if publication else newer_than(lake_root, found)
+    caveats = caveats_of(lake_root, found, is_named=publication is not None)
     apart = _apart(met, pairs)
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, newer, apart)
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart)
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
         sys.stdout.write(as_markdown(told))
     else:
         print_ruling(result_console(), told)
-    return 1 if told.verdict is Outcome.REGRESSION or (told.verdict is Outcome.UNKNOWN and not allow_unknown) else 0
+    is_allowed = allow_unknown and caveats.withdrawn is None  # what was taken back is not merely open
+    return 1 if told.verdict is Outcome.REGRESSION or (told.verdict is Outcome.UNKNOWN and not is_allowed) else 0
 
 
 def _read(found: Publication, table: Table) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -20,12 +20,12 @@ from rich.text import Text
 from flows.commands.options import DEFAULT_LAKE, BenchmarkName, Good, LakePlace, PublicationId
 from flows.commands.printed.alarms import alarms_of, print_alarms, with_alarms
 from flows.commands.printed.categories import print_categories, print_worse
+from flows.commands.printed.caveats import warn_of
 from flows.commands.printed.judge_moves import marked, moves_of, unless_spoiled, with_moves
 from flows.commands.printed.pairs import print_pairs
 from flows.commands.tables import WHOLE, Format, Sort, print_rows, sorted_rows
 from flows.nights.judge_between import to_predecessors
 from flows.nights.shortfall import newest_night_behind
-from flows.observability.log_lines import complain
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.errors import InputError
 from schemas.metrics import NO_TOTAL, headlines
@@ -34,6 +34,7 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import PREFERENCES
 from tasks.lake.object_store.cache_folder import bring, fresh, working_root
 from tasks.lake.reading import open_lake
+from tasks.publish.caveats import Caveats, caveats_of
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import INDEX, LAYOUT, REPORT
 from tasks.publish.latex import latex_tables
@@ -45,7 +46,6 @@ from tasks.publish.leaderboard import (
     markdown_of_pairs,
     markdown_tables,
 )
-from tasks.publish.newer import Newer, newer_than
 from tasks.publish.preferences import PairBoard, boards_in
 from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
 from tasks.publish.standings.exam import drop, fault_name, share, verdict
@@ -79,7 +79,7 @@ def table(
         moves = moves_of(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
         said = with_moves(answers_of(cells), moves, headlines(cells))
     wanted = {"rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension}
-    newer = None if publication or good else newer_than(lake_root, found)
+    caveats = caveats_of(lake_root, found, is_named=publication is not None or good)
     everywhere, boards = _selected(cells, boards_in(found.folder), wanted)
     cells, boards = _selected(everywhere, boards, {"category": category})
     # of models, checkpoints and categories alone there is no board
@@ -93,11 +93,11 @@ def table(
             f"all of them are in {found.folder / PREFERENCES.name}.csv"
         )
     if form is not Format.TABLE:
-        _warn_of(newer)
+        warn_of(caveats)
         sys.stdout.write(as_text(rows, pairs, form, found))
         return 0
     console = _table_console()
-    _print_heading(console, found, is_good=good, is_chosen=publication is not None, newer=newer)
+    _print_heading(console, found, is_good=good, is_chosen=publication is not None, caveats=caveats)
     print_pairs(console, pairs, is_short=False)
     print_rows(console, rows, said)
     print_alarms(console, alarms)
@@ -124,29 +124,25 @@ def _selected(
     return cells, boards
 
 
-def _warn_of(newer: Newer | None) -> None:
-    """On standard error, beside what a program reads."""
-    if newer is not None:
-        complain(one_line(newer.told))
-
-
 def _table_console() -> Console:
     """As wide as the terminal; in a file or pipe, where nobody says how wide that is, no line is cut or broken."""
     console = Console(highlight=False)
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=WHOLE)
 
 
-def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool, newer: Newer | None) -> None:
-    """Which publication it is; where none was asked for, also that the newest night is not the one that is shown."""
+def _print_heading(console: Console, found: Publication, *, is_good: bool, is_chosen: bool, caveats: Caveats) -> None:
+    """Which publication it is and what speaks against it; where none was asked for, also that the newest night is not shown."""
     where = "current" if found.is_current else "the last good one" if is_good else "not the current one"
+    where = "taken back" if caveats.withdrawn else where
     console.print(f"{escape(one_line(found.benchmark))}, {found.run_date}, publication {found.publication_id[:16]} ({where})")
+    nights = list[str]()
     if not is_good and not is_chosen:
         newest = partial(newest_night_behind, found.folder.parents[3], found.benchmark)
-        told = unless_spoiled(newest, "whether the newest night is the current one")
-        if newer is not None and not any(newer.publication_id[:12] in one for one in told):
-            told.append(newer.told)
-        for behind in told:
-            console.print(Text(one_line(behind), style="yellow"))
+        nights = unless_spoiled(newest, "whether the newest night is the current one")
+    if caveats.newer is not None and any(caveats.newer.publication_id[:12] in one for one in nights):
+        caveats = replace(caveats, newer=None)
+    for told in (*nights, *caveats.told):
+        console.print(Text(one_line(told), style="yellow"))
     console.print()
 
 
@@ -184,7 +180,7 @@ def open_page(
     else:
         found = chosen(root, benchmark, publication, is_good=good)
         page = bring(found.folder / REPORT)
-        _warn_of(None if publication or good else newer_than(root, found))
+        warn_of(caveats_of(root, found, is_named=publication is not None or good))
     if not page.is_file():
         raise InputError(
             f"{page} does not exist: an older release without pages published it; run the benchmark again to publish one"

@@ -23,6 +23,7 @@ from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
 from tasks.publish.machine_tables import first_made
 from tasks.publish.pointer import read_pointer
 from tasks.publish.standings.placed_cells import placed, with_comparisons
+from tasks.publish.withdrawn import taken_back
 from tasks.regular_files import content_of
 
 
@@ -160,19 +161,29 @@ def find_publication(lake_root: Path, prefix: str) -> Publication:
 def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_good: bool = False) -> Publication:
     """The publication whose id begins with `prefix`, if there is one, else the last good one or the current. Raises InputError.
 
-    Where none was ever good enough to become current, the newest: somebody wants to see why.
+    Where none is current, the newest that was not taken back, or the newest: somebody wants to see why.
     """
     if prefix and is_good:
         raise InputError("--publication names one, and --good the last without a blocked cell: leave one of them out")
     if prefix:
-        return find_publication(lake_root, prefix)
+        return checked_benchmark(find_publication(lake_root, prefix), benchmark)
     if is_good:
         return current(lake_root, benchmark, GOOD_POINTER)
     look_again(lake_root)
     if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
         return current(lake_root, benchmark)
-    mine = publications(lake_root, benchmark or "*")
-    return newest_first(lake_root, mine)[0] if mine else current(lake_root, benchmark)
+    mine, gone = publications(lake_root, benchmark or "*"), taken_back(lake_root)
+    standing = [one for one in mine if one.publication_id not in gone] or mine
+    return newest_first(lake_root, standing)[0] if standing else current(lake_root, benchmark)
+
+
+def checked_benchmark(found: Publication, benchmark: str | None) -> Publication:
+    """The same. Raises InputError where it is not of the benchmark that was asked for, if one was."""
+    if benchmark not in (None, found.benchmark):
+        raise InputError(
+            f"{found.publication_id[:12]} is of {found.benchmark!r}, but --benchmark names {benchmark!r}; leave one of them out"
+        )
+    return found
 
 
 def newest_first(lake_root: Path, some: Sequence[Publication]) -> list[Publication]:

@@ -18,6 +18,7 @@ from tasks.publish.machine_tables import runs
 from tasks.regular_files import content_of
 
 FOLDER = "withdrawn"
+_TEXTS = ("publication_id", "benchmark", "run_date", "withdrawn_at", "host", "because")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,12 @@ class Withdrawal:
     because: str
     n_runs: int
 
+    @property
+    def told(self) -> str:
+        """Which, when and why, in a clause."""
+        when = self.withdrawn_at[:16].replace("T", " ")
+        return f"publication {self.publication_id[:12]} of {self.run_date} was taken back on {when} UTC: {self.because}"
+
 
 def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     """Write it down, in place of an earlier one of the same publication."""
@@ -43,27 +50,31 @@ def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     push(lake_root, target)
 
 
-def taken_back(lake_root: Path, of: str = "*") -> set[str]:
-    """The publications that were taken back, and that no run has made or found since; `of` one alone. Raises CorruptLakeError."""
-    found = dict[str, int]()
+def taken_back(lake_root: Path, of: str = "*") -> dict[str, Withdrawal]:
+    """The publications that were taken back, by id, and that no run has made or found since; `of` one alone.
+
+    Raises CorruptLakeError.
+    """
+    found = dict[str, Withdrawal]()
     pull(lake_root, FOLDER)
     for path in sorted((lake_root / FOLDER).glob(f"{of}.json")):
         try:
-            found[path.stem] = int(json.loads(content_of(path))["n_runs"])
+            said = json.loads(content_of(path))
+            found[path.stem] = Withdrawal(**{name: str(said[name]) for name in _TEXTS}, n_runs=int(said["n_runs"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CorruptLakeError(
                 f"{path} is not a withdrawal that Salon wrote ({error}); withdraw that publication again"
             ) from error
     n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}
-    return {one for one, n_runs in found.items() if n_made.get(one, 0) <= n_runs}
+    return {one: why for one, why in found.items() if n_made.get(one, 0) <= why.n_runs}
 
 
-def each_taken_back(lake_root: Path, ids: Iterable[str]) -> tuple[set[str], dict[str, str]]:
+def each_taken_back(lake_root: Path, ids: Iterable[str]) -> tuple[dict[str, Withdrawal], dict[str, str]]:
     """Which of these publications were taken back, and of which that cannot be known, and why."""
     try:
         return taken_back(lake_root), {}
     except CorruptLakeError:  # of one of them
-        gone, faults = set[str](), dict[str, str]()
+        gone, faults = dict[str, Withdrawal](), dict[str, str]()
         for one in ids:
             try:
                 gone |= taken_back(lake_root, one)

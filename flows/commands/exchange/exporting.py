@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from flows.commands.exchange.printing import print_exported
 from flows.commands.options import DEFAULT_LAKE, BenchmarkName, LakePlace
+from flows.commands.printed.caveats import warn_of
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import one_line, result_console
 from schemas.errors import InputError
@@ -139,11 +140,17 @@ def _export_publication(
     prefix: str | None, to: To, out: Path, name: str | None, *, is_push: bool, place: tuple[str, str | None]
 ) -> int:
     from tasks.lake.reading import open_lake
+    from tasks.publish.caveats import caveats_of
     from tasks.publish.exporters.exporting import export_publication, exporter_of
     from tasks.publish.reading import chosen
 
     exporter = exporter_of(to.value)
-    found = chosen(open_lake(place[0]).root, place[1], prefix)
+    root = open_lake(place[0]).root
+    found = chosen(root, place[1], prefix)
+    caveats = caveats_of(root, found, is_named=prefix is not None)
+    if caveats.withdrawn is not None:
+        raise InputError(f"{caveats.withdrawn.told}; export another one, or run the benchmark again, which brings it back")
+    warn_of(caveats)
     sent = export_publication(found, exporter, out, name, is_push=is_push)
     console = result_console()
     console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
@@ -158,11 +165,15 @@ def _export_bundle(
 ) -> int:
     from flows.verification.published import export_bundle
     from tasks.lake.reading import Lake, open_lake
-    from tasks.publish.reading import chosen
-    from tasks.verify.publication import find_folder
+    from tasks.publish.caveats import caveats_of
+    from tasks.publish.reading import checked_benchmark, chosen, find_in
+    from tasks.verify.publication import find_folder, is_agreement
 
     root = open_lake(place[0]).root
-    folder = find_folder(root, prefix) if prefix else find_folder(root, chosen(root, place[1], None).publication_id)
+    folder = find_folder(root, prefix or chosen(root, place[1], None).publication_id)
+    found = checked_benchmark(find_in(folder), place[1])
+    if not is_agreement(folder):  # for whoever cited it: also of one that was taken back
+        warn_of(caveats_of(root, found, is_named=prefix is not None))
     made = export_bundle(folder, Lake(root), out, rubrics, with_pictures=with_pictures)
     console = result_console()
     console.print(f"exported    {escape(one_line(made.folder))}, to {escape(one_line(str(out)))}", highlight=False)

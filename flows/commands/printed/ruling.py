@@ -16,8 +16,8 @@ from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, VERY_SAME, Outcome, Ruling, prompts_needed, summary
 from tasks.aggregate.preferences.prompts import MIDDLE
+from tasks.publish.caveats import Caveats
 from tasks.publish.exports import escape_markdown, to_markdown
-from tasks.publish.newer import Newer
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import counted, signed
 
@@ -55,25 +55,36 @@ class Told:
     judges: Sequence[str]
     moves: Sequence[JudgeMove]
     n_categories: int
-    newer: Newer | None = None
+    caveats: Caveats
     apart: Sequence[Mapping[str, Any]] = ()
 
     @property
     def verdict(self) -> Outcome:
-        """The whole in a word. A newer publication that was not looked at may hold a drop: nothing is ruled out then."""
-        ruled = summary(self.ruled)
-        return ruled if self.newer is None or ruled is Outcome.REGRESSION else Outcome.UNKNOWN
+        """The whole in a word.
+
+        Nothing is ruled out where a newer publication, which may hold a drop, was not looked at, or where none is current; and
+        nothing at all is ruled by numbers that were taken back.
+        """
+        ruled, caveats = summary(self.ruled), self.caveats
+        is_open = caveats.withdrawn or ((caveats.newer or caveats.none_current) and ruled is not Outcome.REGRESSION)
+        return Outcome.UNKNOWN if is_open else ruled
 
     @property
     def outcome(self) -> str:
         """The whole in a sentence."""
-        if self.newer is not None and self.verdict is not Outcome.REGRESSION:
-            was = "was" if self.newer.is_read else "may not have been"
+        newer, none_current = self.caveats.newer, self.caveats.none_current
+        if self.caveats.withdrawn is not None:
+            return f"Undecided: {self.caveats.withdrawn.told}. Nothing is ruled by it; name another publication."
+        if newer is not None and self.verdict is not Outcome.REGRESSION:
+            was = "was" if newer.is_read else "may not have been"
             return f"Undecided: the newest publication {was} looked at, {self._not_looked_at}"
+        if none_current is not None and self.verdict is not Outcome.REGRESSION:
+            return f"Undecided: {none_current}, ruled on below. Name it to go by that."
         n_of = {one: sum(ruling.outcome is one for ruling in self.ruled) for one in Outcome}
         return {
             Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons."
-            + ("" if self.newer is None else f" Not looked at: {self._not_looked_at}"),
+            + ("" if newer is None else f" Not looked at: {self._not_looked_at}")
+            + ("" if none_current is None else f" But {none_current}."),
             Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive."
             if self.ruled
             else "Undecided: nothing was compared.",
@@ -82,7 +93,7 @@ class Told:
 
     @property
     def _not_looked_at(self) -> str:
-        newer = self.newer
+        newer = self.caveats.newer
         return "" if newer is None else f"{newer.told}. What is ruled on below is of {self.found.run_date}."
 
     @property
@@ -173,7 +184,9 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
         "benchmark": told.found.benchmark,
         "alpha": told.alpha,
         "judges": judges,
-        "not_looked_at": None if told.newer is None else asdict(told.newer),
+        "is_current": told.found.is_current,
+        "withdrawn": None if told.caveats.withdrawn is None else asdict(told.caveats.withdrawn),
+        "not_looked_at": None if told.caveats.newer is None else asdict(told.caveats.newer),
         "outcome": told.verdict,
         "n_again": told.n_again,
         "blind": told.blind,

@@ -3,7 +3,7 @@
 Here stands what is no part of a publication: runs, what they cost and found stored, nights and alarms, people's agreement.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ def index_page(lake_root: Path, behind: Behind) -> bytes:
 
 
 def _benchmark(
-    home: Path, name: str, mine: list[Publication], gone: set[str], n_charted: int, behind: Sequence[str]
+    home: Path, name: str, mine: list[Publication], gone: Collection[str], n_charted: int, behind: Sequence[str]
 ) -> Benchmark:
     entries = [
         Entry(one.publication_id, one.run_date, _link(one), one.is_current, one.publication_id in gone)

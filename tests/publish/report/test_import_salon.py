@@ -283,6 +283,25 @@ def test_the_newer_one_that_did_not_become_current_is_found_when_asked_for(tmp_p
     assert salon.open(tmp_path).table("benchmark_long").height == 1, "it is opened nevertheless"
 
 
+def test_what_was_taken_back_says_so_until_a_run_makes_it_again(
+    small: Made, publish_one: Callable[..., Published], tmp_path: Path
+) -> None:
+    gone, _ = (publish_one(tmp_path, small, number) for number in (1, 2))
+    id_ = gone.publication_id
+    assert salon.open(tmp_path, publication=id_).withdrawn is None
+    note_withdrawn(
+        tmp_path, Withdrawal(id_, "nightly", "2026-01-02", "2026-01-03T08:09:10+00:00", "host", "a <clock> was ahead", 0)
+    )
+    with pytest.warns(UserWarning, match=f"^nightly {id_[:12]} was taken back on 2026-01-03 08:09 UTC: a <clock> was ahead$"):
+        p = salon.open(tmp_path, publication=id_)
+    assert repr(p).endswith(f"{id_[:12]}, taken back on 2026-01-03 08:09 UTC: a <clock> was ahead)")
+    assert "<b>taken back on 2026-01-03 08:09 UTC: a &lt;clock&gt; was ahead</b>" in p._repr_html_()
+    assert salon.open(tmp_path).withdrawn is None
+    ended = datetime(2026, 1, 4, tzinfo=UTC)
+    record_run(Lake(tmp_path), filled_row(RUNS, benchmark="nightly", publication_id=id_, started_at=ended, finished_at=ended))
+    assert salon.open(tmp_path, publication=id_).withdrawn is None
+
+
 def test_a_run_that_publishes_nothing_gives_back_no_older_publication(
     published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
