@@ -62,7 +62,7 @@ class ProviderError(SalonError):
 
     may_pass = True
     pause_s: float | None = None  # what the provider asks to be left alone for
-    judge_id: str = ""  # of an outage, where it is known
+    judge_id: str = ""  # whose, where it is known
 
 
 class AccountError(ProviderError):

@@ -205,7 +205,8 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         print_imported(console, summary.imported)
     else:
         reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
-        told = f"{asked.n_cached:,} stored already, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
+        fetched = f", {asked.n_fetched:,} fetched from batches of earlier runs" if asked.n_fetched else ""
+        told = f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
         console.print(f"requests    {summary.n_requests:,}: {told}")
     console.print(
         f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")

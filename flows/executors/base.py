@@ -84,6 +84,9 @@ class Threads(Protocol):
     def submit(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Submitted[Out]:
         """Run a task as soon as a thread is free."""
 
+    def more(self, n: int) -> "Threads":
+        """So many others of the same kind."""
+
 
 class Executor(ABC):
     """Runs shards, in `n_processes` that share what a run may do; `is_remote`: what shards are given and give back travels."""
@@ -98,3 +101,7 @@ class Executor(ABC):
     @abstractmethod
     def once(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
         """The result of a stage that is one call, made in the flow's own process: its tables are large."""
+
+    @abstractmethod
+    def beside(self, n: int) -> Threads:
+        """So many threads of the flow's own process for calls that take hours, while shards run."""

@@ -39,6 +39,10 @@ class PlainThreads(Threads):
         work = partial(tried, task) if self._is_retrying else task.work
         return self._pool.submit(partial(copy_context().run, work, *inputs, **named))
 
+    def more(self, n: int) -> Threads:
+        """So many others."""
+        return PlainThreads(n, is_retrying=self._is_retrying)
+
 
 def tried(task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
     """The result of a task, tried again as often as it says where it failed of something that may pass."""
@@ -91,6 +95,10 @@ class LocalExecutor(Executor):
         """The result of a stage that is one call."""
         return self._threads.submit(task, *inputs, **named).result()
 
+    def beside(self, n: int) -> Threads:
+        """So many threads more."""
+        return self._threads.more(n)
+
 
 class InProcessExecutor(Executor):
     """Runs shards one after the other: for `salon plan`, which shows itself nowhere."""
@@ -104,3 +112,7 @@ class InProcessExecutor(Executor):
     def once(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
         """The result of a stage that is one call."""
         return task.work(*inputs, **named)
+
+    def beside(self, n: int) -> Threads:
+        """So many threads."""
+        return PlainThreads(n)

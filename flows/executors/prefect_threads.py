@@ -44,6 +44,10 @@ class PrefectThreads(Threads):
             self._tasks[task] = prefect_task(task)
         return _Submitted(self._runner.submit(self._tasks[task], dict(signature(task.work).bind(*inputs, **named).arguments)))
 
+    def more(self, n: int) -> Threads:
+        """So many others."""
+        return PrefectThreads(n)
+
 
 class _Submitted(Generic[Out]):
     """Prefect's future, which does not say whether it has ended."""

@@ -151,7 +151,7 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
         if run.reporter.ran is before:
             try:
                 bought = bought_of(run, begun.started_at, plan_ids).outcome
-                if bought.n_asked:
+                if bought.may_cost:
                     record(run, begun, bought, STOPPED)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(

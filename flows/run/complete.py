@@ -1,12 +1,13 @@
 """What is complete where a provider ended the asking: whole judges, and all single scores. What was bought: bought.py."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from flows.run.context import RunContext
 from flows.run.judging import asked_parts
+from flows.run.other_models import others_of
 from schemas.errors import ProviderError, SalonError
 from schemas.records import Plan
 from tasks.ledger.open_ledgers import opened
@@ -19,7 +20,7 @@ def saying_what_is_complete(run: RunContext, planned: Plan) -> Iterator[None]:
         yield
     except ProviderError as error:
         with suppress(SalonError):  # what ended the run is told, not this
-            said = _what_is_complete(run, planned)
+            said = _what_is_complete(run, planned, error.judge_id)
             error.args = (f"{error}{said}",)
         raise
 
@@ -38,8 +39,10 @@ class _Stored:
         return self.n_stored >= self.n_asked
 
 
-def _what_is_complete(run: RunContext, planned: Plan) -> str:
+def _what_is_complete(run: RunContext, planned: Plan, failed: str) -> str:
+    every = asked_parts(run, planned.parts)
     with opened(run.ledger_url) as ledger:
+        mixed = set(others_of(run, ledger, every))
         parts = [
             _Stored(
                 part.judge_model,
@@ -47,24 +50,31 @@ def _what_is_complete(run: RunContext, planned: Plan) -> str:
                 part.n_requests,
                 len(ledger.known(run.request_keys(part))),
             )
-            for part in asked_parts(run, planned.parts)
+            for part in every
         ]
-    return _of_judges(parts) + _of_pairs(run, parts)
+    return _of_judges(parts, failed, mixed) + _of_pairs(run, parts)
 
 
-def _of_judges(parts: Sequence[_Stored]) -> str:
+def _of_judges(parts: Sequence[_Stored], failed: str, mixed: Collection[str]) -> str:
+    """What to leave out: who `failed`, whose stored replies are by several models; who merely was not asked to the end stays."""
     n_asked = Counter[str]()
     for part in parts:
         n_asked[part.judge_model] += part.n_asked
     lacking = {part.judge_model for part in parts if not part.is_whole}
-    whole, rest = ([judge for judge in n_asked if (judge in lacking) is is_rest] for is_rest in (False, True))
+    whole = [judge for judge in n_asked if judge not in lacking and judge not in mixed]
+    rest = [judge for judge in n_asked if judge not in whole]
+    out = [judge for judge in rest if judge == failed or judge in mixed] or rest
+    others = [judge for judge in rest if judge not in out]
+    names = " and ".join(judge for judge in n_asked if judge in mixed)
+    several = f" Stored replies of {names} are by several models, and such cells are not published." if names else ""
     if not whole or not rest:
-        return ""
+        return several
     counts = ", ".join(f"{judge} ({n_asked[judge]:,} of {n_asked[judge]:,})" for judge in whole)
-    which = "its [[judges]]" if len(rest) == 1 else "their [[judges]]"
+    which = "its [[judges]]" if len(out) == 1 else "their [[judges]]"
+    asked = f", and of {' and '.join(others)} only what is missing is asked" if others else ""
     return (
-        f" Complete, with every reply stored: {counts}. To publish without {' and '.join(rest)}, take {which} out of the "
-        "benchmark file and run it again: nothing is asked or paid for twice."
+        f"{several} Complete, with every reply stored: {counts}. To publish without {' and '.join(out)}, take {which} out of the "
+        f"benchmark file and run it again: nothing is asked or paid for twice{asked}."
     )
 
 

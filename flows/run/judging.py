@@ -1,17 +1,19 @@
 """The judge stage: which parts of a plan still ask something, and by which way each judge is asked. How is tasks/judge."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from flows.executors.base import ShardCall
 from flows.observability.waiting import Waiting
+from flows.run.batches import ByBatch, Failures, alone, as_they_end, under_way
 from flows.run.context import RunContext
 from flows.run.judge_servers import serving
-from flows.run.tasks import JudgeShards, ask_by_batch, ask_judge, ask_judge_together
+from flows.run.tasks import JudgeShards, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
 from schemas.records import JudgeReply, PlannedPart
 from tasks.context import StageContext
-from tasks.judge.batch.run import JudgeByBatch, is_by_batch, is_under_way
+from tasks.judge.batch.run import is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Heard, Outcome
 from tasks.judge.provider.exchange import Answer
@@ -53,24 +55,53 @@ def judge(
 
 
 def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) -> Outcome:
-    total, online = Outcome(), list[PlannedPart]()
-    for model, mine in _by_judge(asked).items():
-        asked_of = run.judge(model)
-        is_batch = is_by_batch(asked_of, n_left(run, mine) if asked_of.mode == "auto" else 0)
+    """The judges with batches each in a thread, while the others are asked online; what fails ends the run when all have ended.
+
+    Who is asked online now and by batch earlier waits for what is under way. Whoever `max_usd` refused something while others'
+    batches held some of it is asked again once they have ended.
+    """
+    by_judge, online, by_batch = _by_judge(asked), list[PlannedPart](), list[ByBatch]()
+    for model, mine in by_judge.items():
+        judge = run.judge(model)
+        is_batch = is_by_batch(judge, n_left(run, mine) if judge.mode == "auto" else 0)
         if is_batch or is_under_way(model, run.ledger_url):
-            outcome = _by_batch(run, mine, is_asking=is_batch)
-            run.reporter.count_attempts(outcome.attempts_by_status)
-            if is_batch:
-                run.reporter.hear(outcome)
-                total += outcome
-        online += [] if is_batch else mine
-    for outcome in _online(run, online, n_of_run):
+            by_batch.append(ByBatch(mine, is_asking=is_batch, is_alone=len(by_judge) == 1))
+        else:
+            online += mine
+    n_online = sum(part.n_requests for part in online) + sum(one.n_requests for one in by_batch if not one.is_asking)
+    ask_online = partial(_all_online, run, n_of_run=n_of_run or n_online)
+    if not by_batch:
+        return ask_online(online)
+    ended, failures = list[tuple[Callable[[], Outcome], Outcome]](), Failures(run)
+    with under_way(run, by_batch) as batches:
+        with failures.of(bool(batches)):
+            ended.append((partial(ask_online, online, is_again=True), ask_online(online)))
+        for one, n_others in as_they_end(batches):
+            with failures.of(n_others > 0):
+                outcome = one.outcome()
+                if one.asked.is_asking:
+                    ended.append((partial(alone, run, one.asked), outcome))
+                else:
+                    mine = one.asked.parts
+                    ended.append((partial(ask_online, mine, is_again=True), outcome.followed_by(ask_online(mine))))
+    check_not_stopped()
+    failures.raise_first()
+    *earlier, (_, total) = ended
+    for ask_again, outcome in earlier:
+        total += outcome.followed_by(ask_again()) if outcome.is_spent else outcome
+    return total
+
+
+def _all_online(run: RunContext, parts: list[PlannedPart], n_of_run: int, *, is_again: bool = False) -> Outcome:
+    """What became of the parts together. `is_again`: what is stored of them was counted before."""
+    total = Outcome()
+    for outcome in _online(run, parts, n_of_run):
         # replies of another process are counted when its shard comes back
         if run.executor.is_remote:
-            run.reporter.advance("judge", outcome.n_requests)
+            run.reporter.advance("judge", 0 if is_again else outcome.n_requests)
             run.reporter.count_attempts(outcome.attempts_by_status)
             run.reporter.hear(outcome)
-        else:  # its attempts and replies were heard as they came
+        elif not is_again:  # its attempts and replies were heard as they came
             run.reporter.find("judge", outcome.n_cached)
             run.reporter.hear(Outcome(n_cached=outcome.n_cached))
         total += outcome
@@ -147,29 +178,10 @@ def _by_judge(parts: Sequence[PlannedPart]) -> Mapping[str, list[PlannedPart]]:
     return found
 
 
-def _by_batch(run: RunContext, parts: list[PlannedPart], *, is_asking: bool) -> Outcome:
-    """One judge's parts through its Batch API; without `is_asking` only what earlier runs left there is fetched."""
-    reporter, model = run.reporter, parts[0].judge_model
-    asked = JudgeByBatch(
-        tuple(parts),
-        run.benchmark.limits,
-        on_reply=lambda reply: reporter.advance("judge", int(reply.ask_index == 0)),
-        on_progress=lambda said: reporter.describe("judge", said),
-        is_asking=is_asking,
-    )
-    outcome = run.executor.once(ask_by_batch, run.stage, asked)
-    if outcome.n_in_flight:
-        reporter.say(
-            f"{outcome.n_in_flight:,} requests are with the Batch API of {model}; run the same command again to collect them"
-        )
-    check_not_stopped()
-    return outcome
-
-
-def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int | None) -> Iterator[Outcome]:
+def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int) -> Iterator[Outcome]:
     """What became of the parts that are asked one request at a time, shard by shard; in other processes some together."""
     whole = run.benchmark.limits
-    most = attempts_per_run(whole, n_of_run or sum(part.n_requests for part in parts))
+    most = attempts_per_run(whole, n_of_run)
     concurrency = -(-whole.concurrency // run.executor.n_processes)
     limits = whole.model_copy(update={"concurrency": concurrency, "attempts_per_run": most})
     if run.executor.is_remote:

@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 import polars as pl
 
@@ -30,24 +31,28 @@ def refuse_other_models(run: RunContext, ledger: Ledger, parts: Sequence[Planned
     before, every = still_holds(run, ledger.state()), asked_parts(run, parts)
     if before is not None and before.is_answered:
         return
-    found = list[str]()
-    for judge in run.benchmark.judges:
-        mine = [part for part in every if part.judge_model == judge.id]
+    found = others_of(run, ledger, every)
+    if found and any(ledger.n_left(run.request_keys(part).unique()) for part in every):
+        raise InputError("\n  ".join(chain.from_iterable(found.values())))
+
+
+def others_of(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> dict[str, list[str]]:
+    """By judge, where cells of it have replies of several models: a sentence for each model."""
+    found = dict[str, list[str]]()
+    for judge in run.benchmark.asked_judges:
+        mine = [part for part in parts if part.judge_model == judge.id]
         names = set[str]()  # no key is held where all are by one, as nearly always
         for part in mine:
             names |= ledger.read(partial(names_answering, keys=run.request_keys(part).to_list()))
         if len({judge.one_name(name) for name in names}) < 2:
             continue
         told = dict[str, str]()
-        n_known = n_requests = 0
         for part in mine:
             keys = run.request_keys(part).to_list()
-            n_requests, n_known = n_requests + len(keys), n_known + len(ledger.known(keys))
             told.update((key, judge.one_name(name)) for key, name in ledger.read(partial(answered_by, keys=keys)))
-        if n_known < n_requests:
-            found += _others(run, judge, told)
-    if found:
-        raise InputError("\n  ".join(found))
+        if sentences := list(_others(run, judge, told)):
+            found[judge.id] = sentences
+    return found
 
 
 def mixed_cells(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], str]:

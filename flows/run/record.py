@@ -114,17 +114,18 @@ def recorded_where_it_ends(run: RunContext, begun: Begun, planned: Plan, before:
         if run.reporter.ran is not ran:
             raise
         is_at_least = isinstance(ended, StoreError)  # the ledger may be away, and lacks what waits in the lake for it
+        heard = run.reporter.heard or Outcome()
         try:
             if is_at_least:
-                asked = replace(run.reporter.heard or Outcome(), n_requests=planned.n_requests)
+                asked = replace(heard, n_requests=planned.n_requests)
             else:
-                is_sent = run.executor.is_remote or run.reporter.attempts
+                is_sent = run.executor.is_remote or run.reporter.attempts or heard.may_cost
                 asked = bought_of(run, begun.started_at, [planned.plan_id]).outcome if is_sent else Outcome()
                 asked = replace(asked, n_requests=planned.n_requests)
             if before is not None:
                 n_cached = max(0, asked.n_cached - before.n_answered)
                 asked = replace(before + asked, n_requests=planned.n_requests, n_cached=n_cached)
-            if asked.n_asked:
+            if asked.may_cost:
                 record(run, begun, asked, STOPPED, is_at_least=is_at_least)
             else:
                 forget_asking(run)
@@ -162,7 +163,7 @@ def record_killed(run: RunContext) -> None:
 
 def _record_killed(run: RunContext, note: _Asking) -> None:
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
-    if not bought.outcome.n_asked:
+    if not bought.outcome.may_cost:
         return
     record_run(run.lake, note.row(run, bought.last_heard_at, bought.outcome, STOPPED))
     began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"

@@ -60,13 +60,15 @@ class ModelPin:
         if answered_model == self._first:
             return None
         since = "on the nights before" if self._is_held else "when this plan was started"
-        return JudgeChangedError(
+        error = JudgeChangedError(
             f"judge {self.judge.id} answered as {self._first} {since}, and answers as {answered_model} now; "
             "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
             "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
             "same judge under two names, as behind a gateway, list them: accept_models = […]"
             + ('. Or continue with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
         )
+        error.judge_id = self.judge.id
+        return error
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
         """The model to hold to, and whether it is that of the nights before."""

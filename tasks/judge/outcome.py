@@ -30,6 +30,7 @@ class Outcome:
     n_asked: int = 0  # attempts sent, retries and re-asks included
     n_reasked: int = 0
     n_replies: int = 0  # stored; of a request that was asked twice both
+    n_fetched: int = 0  # of them those from batches that an earlier run handed over
     n_input_tokens: int = 0  # of the replies that say
     n_output_tokens: int = 0
     cost_usd: float | None = None  # of the replies whose price is known; None where there is none
@@ -52,7 +53,7 @@ class Outcome:
     @property
     def n_left(self) -> int:
         """Requests without a final reply; one that was filtered or rejected has its own."""
-        return self.n_requests - self.n_cached - sum(self.n_by_status[status.value] for status in FINAL_REPLY_STATUSES)
+        return self.n_requests - self.n_cached - self.n_final
 
     @property
     def is_out_of_reach(self) -> bool:
@@ -63,6 +64,16 @@ class Outcome:
     def is_at_least(self) -> bool:
         """Whether more may have been billed than `cost_usd` says."""
         return self.n_in_doubt > 0 or (self.cost_usd is not None and self.n_without_cost > 0)
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether anything was sent, or came of what an earlier run had sent."""
+        return self.n_asked + self.n_replies + self.n_in_doubt > 0
+
+    @property
+    def n_final(self) -> int:
+        """Requests that were asked in this run and have a final reply."""
+        return sum(self.n_by_status[status.value] for status in FINAL_REPLY_STATUSES)
 
     def count_attempt(self, answer: Answer) -> None:
         """Add an attempt that ended; one that never left this machine is none that was sent."""
@@ -95,6 +106,12 @@ class Outcome:
             refused_usd=max(self.refused_usd, other.refused_usd),
         )
 
+    def followed_by(self, later: "Outcome") -> "Outcome":
+        """Both, where `later` asked the same requests again: it found those stored that this one got, and asked the others."""
+        final = Counter({status.value: self.n_by_status[status.value] for status in FINAL_REPLY_STATUSES})
+        both = replace(self + later, n_requests=later.n_requests, n_cached=later.n_cached - self.n_final)
+        return replace(both, n_by_status=final + later.n_by_status, is_spent=later.is_spent, refused_usd=later.refused_usd)
+
 
 _APART = ("cost_usd", "is_stopped", "is_spent", "refused_usd")
 
@@ -116,14 +133,13 @@ class Heard:
         n_before = len(self._ended) - last.n_replies
         if not n_before:
             return last
-        before, now = self._ended[:n_before], self._ended[n_before:]
-        found = dict(before)
-        for key, _ in now:  # asked a second time by the last try, which counts it
+        found = dict(self._ended[:n_before])
+        for key, _ in self._ended[n_before:]:  # asked a second time by the last try, which counts it
             found.pop(key, None)
         return replace(
             last,
             n_cached=max(0, last.n_cached - len(found)),
-            n_asked=last.n_asked + len(before),
+            n_asked=last.n_asked + n_before,
             n_replies=len(self._ended),
             n_input_tokens=self._bought.n_input_tokens,
             n_output_tokens=self._bought.n_output_tokens,
@@ -152,24 +168,24 @@ def outage(
     known = provider_of(judge).remedy(detail or "")
     advice = f"{known[0].upper()}{known[1:]}. " if known else ""
     if status == ReplyStatus.REJECTED:
-        return RejectedError(
+        error: ProviderError = RejectedError(
             f"{who} rejects what it is sent, each time with the same message{said}; no more requests are sent. Fix what the "
             f"message names: the judge's parameters, its model or base_url, or a limit of a proxy in front of it. {advice}{_KEPT}"
         )
-    if status == ReplyStatus.UNAUTHORIZED:
-        return AccountError(
+    elif status == ReplyStatus.UNAUTHORIZED:
+        error = AccountError(
             f"{who} does not accept the request{said}; check the key in the environment variable {judge.api_key_env}, the "
             f"model's name and base_url. {advice}{_KEPT}"
         )
-    if status == ReplyStatus.NO_CREDIT:
-        return AccountError(
+    elif status == ReplyStatus.NO_CREDIT:
+        error = AccountError(
             f"the account behind the environment variable {judge.api_key_env} at {endpoint} has no credit left{said}; "
             f"top it up or name another key. {_KEPT}"
         )
-    if status in PROVIDER_FAILURES and silent_s is not None:
+    elif status in PROVIDER_FAILURES and silent_s is not None:
         alone = "" if status == ReplyStatus.RATE_LIMITED or not n_others else f" {_ALONE.format(n_others)}"
         down = f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {_KEPT}"
-        error: ProviderError = ProviderDownError(down)
+        error = ProviderDownError(down)
         error.pause_s = pause_s
     elif status in PROVIDER_FAILURES:
         error = ProviderError(

@@ -30,6 +30,7 @@ _THEN: Mapping[str, str] = MappingProxyType({
     ReplyStatus.TIMED_OUT: f"check the provider's status, or raise limits.deadline_s; {_AGAIN}",
     ReplyStatus.UNREACHABLE: f"check that it runs, and the network; {_AGAIN}",
 })  # fmt: skip
+_LOST_IN_BATCH = f'its batches lack these lines: look in its console what became of them; {_AGAIN}, or set mode = "online"'
 
 
 def print_failed(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
@@ -50,7 +51,10 @@ def _told(judge: Judge, failed: Mapping[ReplyStatus, int], said: Sequence[tuple[
     if often:
         yield f"most frequent messages: {', '.join(_quoted(word, n) for word, n in often)}"
     yield from filter(None, dict.fromkeys(provider_of(judge).remedy(word) for word, _ in often))
-    yield from (f"{status.value}: {_THEN[status]}" for status in ordered)
+    then = dict(_THEN)
+    if judge.mode != "online" and any("batch" in word for word, _ in said):  # no deadline of ours ends a batch's line
+        then[ReplyStatus.TIMED_OUT] = _LOST_IN_BATCH
+    yield from (f"{status.value}: {then[status]}" for status in ordered)
 
 
 def _quoted(words: str, n: int) -> str:

@@ -29,8 +29,8 @@ _N_NAMED = 3  # failed checks
 
 
 def cost_of(asked: Outcome) -> str:
-    """What the run's own requests cost; those of which it is not known are counted."""
-    if not asked.n_asked:
+    """What the run's own requests cost, and replies it fetched; those of which it is not known are counted."""
+    if not asked.may_cost:
         return ""
     known = "" if asked.cost_usd is None else f"; {'at least ' * bool(asked.n_in_doubt)}{format_usd(asked.cost_usd)}"
     of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""

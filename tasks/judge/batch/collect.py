@@ -15,6 +15,7 @@ from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyOrigin, ReplyStatus
 from tasks.judge.batch.state import BatchLine, lines_of, release_lines
 from tasks.judge.batch.usage import BatchUsage
+from tasks.judge.budget.cost import MAY_BE_BILLED
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
@@ -55,7 +56,9 @@ class Collector:
     cost_of: Callable[[Answer], float | None]
     on_reply: Callable[[JudgeReply], None] | None = None
     usage: BatchUsage | None = None
+    own: set[str] = field(default_factory=set)  # the tokens of batches that this run handed over
     outcome: Outcome = field(default_factory=Outcome)
+    in_doubt: Counter[str] = field(default_factory=Counter)  # by request key, lines without a reply that may have been billed
     ended: dict[str, ReplyStatus] = field(default_factory=dict)
     n_tried: dict[tuple[str, int], Counter[ReplyStatus]] = field(default_factory=lambda: defaultdict(Counter))
     n_final: int = 0
@@ -126,7 +129,10 @@ class Collector:
         await asyncio.shield(self._storing)
 
     async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
+        n_before = self.outcome.n_replies
         await asyncio.gather(*(self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived))
+        if token not in self.own:
+            self.outcome.n_fetched += self.outcome.n_replies - n_before
         await self._release(token, [line.request_key for line, _ in arrived])
 
     async def _release(self, token: str, keys: Collection[str]) -> None:
@@ -141,6 +147,8 @@ class Collector:
             if line.request_key in self.requests.part_of:
                 self.ended[line.request_key] = ended.status
                 self.n_tried[line.request_key, line.ask_index][ended.status] += 1
+                if ended.status in MAY_BE_BILLED:
+                    self.in_doubt[line.request_key] += 1
                 self.last_failure = ended
             return
         if self.usage is not None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from schemas.benchmark.file import Limits
@@ -60,14 +60,17 @@ def is_under_way(judge_model: str, ledger_url: str) -> bool:
 class JudgeByBatch:
     """Parts of one judge to ask by its Batch API; without `is_asking`, only what is under way there is fetched.
 
-    `on_reply` and `on_progress` are called in the calling thread.
+    `on_reply`, `on_progress` and `on_sent`, which is told of lines handed over, are called in the calling thread. `leaving`: once
+    set, it leaves its batches at the provider, as where the process is told to stop.
     """
 
     parts: Sequence[PlannedPart]
     limits: Limits
     on_reply: Callable[[JudgeReply], None] | None = None
     on_progress: OnProgress | None = None
+    on_sent: Callable[[int], None] | None = None
     is_asking: bool = True
+    leaving: threading.Event = field(default_factory=threading.Event)
 
     @property
     def judge_model(self) -> str:
@@ -101,8 +104,11 @@ def judge_by_batch(
             claims = Claims(ledger)
             submitter = Submitter(ledger, requests, claims, machine, rules, usage if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
-            is_stopped = await _until_stopped(run, stop)
-            return _outcome(ledger, run, judge.id, usage.refused_usd, is_stopped=is_stopped)
+            submitter.on_sent = asked.on_sent
+            is_stopped = await _until_stopped(run, [asked.leaving, *([] if stop is None else [stop])])
+            outcome = _outcome(ledger, run, judge.id, usage.refused_usd, is_stopped=is_stopped)
+            outcome.n_in_doubt, outcome.in_doubt_usd = await usage.unseen(collector.in_doubt)
+            return outcome
 
         return asyncio.run(work())
 
@@ -113,12 +119,12 @@ def _api_of(provider: Provider) -> BatchApi:
     return provider.batch
 
 
-async def _until_stopped(run: BatchRun, stop: threading.Event | None) -> bool:
-    """Run the rounds; True where `stop` ended them. What is durable by then is all that is needed to go on."""
+async def _until_stopped(run: BatchRun, stops: Sequence[threading.Event]) -> bool:
+    """Run the rounds; True where one of `stops` ended them. What is durable by then is all that is needed to go on."""
     provider, beside = run.machine.provider, asyncio.create_task(run.claims.renew())
     work = asyncio.create_task(run.run())
     try:
-        while not work.done() and not (stop is not None and stop.is_set()):
+        while not work.done() and not any(stop.is_set() for stop in stops):
             await asyncio.wait({work}, timeout=STOP_POLL_S)
         is_stopped = not work.done()
         if is_stopped:

@@ -78,6 +78,7 @@ class Submitter:
     n_elsewhere: int = 0  # of the last round's requests, those that another process is asking
     left_out: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    on_sent: Callable[[int], None] | None = None  # told how many lines a batch has, once they are durable
     on_step: Callable[[Batch], None] | None = None
     before_next: Callable[[], Awaitable[None]] | None = None  # what is done between two batches; it may raise
     _file: RequestFile | None = None
@@ -177,6 +178,9 @@ class Submitter:
                 self._reserved_nusd |= held
                 raise
             self.n_sent += len(file.ask_indexes)
+            self.machine.collector.own.add(token)
+            if self.on_sent is not None:
+                self.on_sent(len(file.ask_indexes))
             self.machine.files[token] = file.path
             await self._until_created(token)
         except ClaimsLostError:

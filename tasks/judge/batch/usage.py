@@ -5,10 +5,11 @@ ledger alone, in the transaction that lets go of them: whoever was killed meanwh
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 
 from sqlalchemy import BindParameter, bindparam, select
 from sqlalchemy.engine import Connection
@@ -72,6 +73,23 @@ class BatchUsage:
     def cost_usd(self, answer: Answer) -> float | None:
         """What an answer cost: a judge has one price, whatever the rubric."""
         return next(iter(self._costs.values())).cost_usd(answer)
+
+    async def unseen(self, lost: Mapping[str, int]) -> tuple[int, float]:
+        """Of lines that no reply came of, so many by request key: those that may have been billed, and how much at most.
+
+        Infinite where nothing bounds a reply. Raises StoreError, CorruptLakeError.
+        """
+        n, most_usd = 0, 0.0
+        has_price = next(iter(self._costs.values())).price is not None
+        with closing(self.requests.blocks(lost if has_price else ())) as blocks:
+            for rows, pictures in blocks:
+                for request in (QueuedRequest(*row) for row in rows.iter_rows()):
+                    worst_usd = self._estimate(request, pictures).worst_usd
+                    if worst_usd != 0:
+                        n += lost[request.request_key]
+                        most_usd += inf if worst_usd is None else lost[request.request_key] * worst_usd
+                await asyncio.sleep(0)  # what else runs in the loop goes on meanwhile
+        return n, most_usd
 
     def note(self, request_key: str, answer: Answer) -> None:
         """Keep what a stored reply says that it was billed, until `learn`."""

@@ -317,6 +317,7 @@ def test_a_stopped_run_leaves_its_batch_and_the_next_collects_it(make_bench: Cal
     online = bench.judge(mode="online")
     outcome = bench.run(judge=online, is_asking=False)  # the mode may be another by then
     assert (outcome.n_answered, outcome.n_asked, outcome.n_in_flight, outcome.is_stopped) == (N_REQUESTS, 0, 0, False)
+    assert outcome.n_fetched == N_REQUESTS
     assert bench.wire.bills() == {1: N_REQUESTS}
 
 
@@ -492,8 +493,10 @@ def test_a_hostile_file_of_results_does_no_harm(make_bench: Callable[..., Bench]
         return hostile(call, body) if files[:1] == [call] else body  # however often it is fetched
 
     bench.wire.change = change
-    outcome = bench.run()
+    price = Price(input_usd_per_million=0, output_usd_per_million=2, batch_share=0.5)
+    outcome = bench.run(judge=bench.judge(price=price, parameters={"temperature": 0, "max_tokens": 1000}))
     assert (outcome.n_answered, outcome.n_asked) == (N_REQUESTS, N_REQUESTS + 3)
+    assert (outcome.n_in_doubt, outcome.in_doubt_usd, outcome.is_at_least) == (3, pytest.approx(3 * 0.001), True)
     assert bench.wire.bills() == {1: N_REQUESTS - 3, 2: 3}
     lost = bench.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
     assert [row[0] for row in lost] == [b"the batch ended without a reply to this request; it may have been billed"] * 3

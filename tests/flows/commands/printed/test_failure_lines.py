@@ -9,8 +9,10 @@ import pytest
 from flows.commands.printed.failures import print_failed
 from flows.observability.terminal import result_console
 from schemas.benchmark.judges import Judge
+from tasks.judge.batch.collect import NEVER_CAME
 
 ONE, RECORDED = Judge(model="[b]one[/b]"), Judge(model="[b]one[/b]", recorded=True)
+BY_BATCH = Judge(model="[b]one[/b]", mode="batch")
 NAME = "[b]one[/b]"
 Row = tuple[str, str, str, float]
 LONG = "HTTP 400: This model's maximum context length is 4096 tokens."
@@ -34,6 +36,13 @@ CASES: dict[str, tuple[Judge, list[Row], list[str]]] = {
     "a page in place of words": (
         ONE, [(NAME, "n_replies", "server_error", 5.0), (NAME, "n_said", "x" * 5_000, 5.0)], ["x" * 199 + '…" ×5'],
     ),
+    "no reply within the deadline": (
+        ONE, [(NAME, "n_replies", "timed_out", 5.0), (NAME, "n_said", "no reply in 5 s", 5.0)], ["or raise limits.deadline_s"],
+    ),
+    "lines that a batch lacks": (
+        BY_BATCH, [(NAME, "n_replies", "timed_out", 5.0), (NAME, "n_said", NEVER_CAME.detail or "", 5.0)],
+        ["timed_out: its batches lack these lines: look in its console what became of them; run the same command again"],
+    ),
     "none": (ONE, [(NAME, "n_replies", "answered", 40.0)], []),
     "another judge's": (ONE, [("other", "n_replies", "rejected", 40.0)], []),
     "a recorded judge's": (RECORDED, [(NAME, "n_replies", "rejected", 40.0)], []),
@@ -50,6 +59,7 @@ def test_asks_without_a_reply_are_told_with_what_to_do(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == bool(told)
     assert all(one in lines[0] for one in told), lines
+    assert not lines or ("deadline_s" in lines[0]) == any("deadline_s" in one for one in told)
 
 
 def test_a_publication_without_such_a_table_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

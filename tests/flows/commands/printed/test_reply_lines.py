@@ -80,6 +80,7 @@ COSTS = {
         Outcome(n_asked=9, n_in_doubt=2, in_doubt_usd=math.inf),
         "; up to 2 may have been billed without a reply",
     ),
+    "an earlier run's were fetched": (Outcome(n_replies=5, n_fetched=5, cost_usd=0.25), "; $0.25"),
     "for nothing": (Outcome(n_asked=5, cost_usd=0.0), "; $0"),
     "nothing came back": (Outcome(n_asked=5), ""),
 }

@@ -1,0 +1,148 @@
+"""Judges asked by their Batch APIs, each in a thread of its own: handed over at once, waited for together. Who is: judging.py."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from flows.executors.base import Submitted, Threads
+from flows.run.context import RunContext
+from flows.run.tasks import ask_by_batch
+from schemas.errors import InputError, ProviderError, SalonError
+from schemas.records import JudgeReply, PlannedPart
+from tasks.judge.batch.run import JudgeByBatch
+from tasks.judge.outcome import Heard, Outcome
+from tasks.stopping import HEED_EVERY_S, check_not_stopped
+
+
+@dataclass(frozen=True, slots=True)
+class ByBatch:
+    """One judge's parts; without `is_asking` only what earlier runs left there is fetched. `is_alone`: no other is asked."""
+
+    parts: list[PlannedPart]
+    is_asking: bool
+    is_alone: bool
+
+    @property
+    def judge_model(self) -> str:
+        """The judge that all parts are for."""
+        return self.parts[0].judge_model
+
+    @property
+    def n_requests(self) -> int:
+        """Of all parts."""
+        return sum(part.n_requests for part in self.parts)
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """A judge that is being asked, and what was heard of it in all tries of its task."""
+
+    run: RunContext
+    asked: ByBatch
+    leaving: threading.Event
+    n_sent: int = 0
+    heard: Heard = field(default_factory=Heard)
+    submitted: Submitted[Outcome] = field(init=False)
+
+    def begin(self, threads: Threads) -> None:
+        """Have it asked in a thread."""
+        reporter, whose = self.run.reporter, "" if self.asked.is_alone else f"{self.asked.judge_model}, "
+        shard = JudgeByBatch(
+            tuple(self.asked.parts),
+            self.run.benchmark.limits,
+            on_reply=self._hear,
+            on_progress=lambda said: reporter.describe("judge", f"{whose}{said}"),
+            on_sent=self._hear_sent,
+            is_asking=self.asked.is_asking,
+            leaving=self.leaving,
+        )
+        self.submitted = threads.submit(ask_by_batch, self.run.stage, shard)
+
+    def outcome(self) -> Outcome:
+        """Wait for its end; what became of it, which its replies were counted of as they came. Raises what ended it."""
+        ended = self.heard.in_all_tries(self.submitted.result())
+        ended.n_asked = self.n_sent
+        self.run.reporter.count_attempts(ended.attempts_by_status)
+        found = Outcome(n_cached=ended.n_cached) if self.asked.is_asking else Outcome(n_cached=-ended.n_final)  # found once more
+        self.run.reporter.hear(replace(found, n_in_doubt=ended.n_in_doubt, in_doubt_usd=ended.in_doubt_usd))
+        check_not_stopped()
+        return ended
+
+    def say_what_is_left(self) -> None:
+        """Say what is with the provider where it was left there."""
+        with suppress(SalonError):
+            n_in_flight = self.submitted.result().n_in_flight
+            if n_in_flight:
+                whose = f"the Batch API of {self.asked.judge_model}"
+                self.run.reporter.say(f"{n_in_flight:,} requests are with {whose}; run the same command again to collect them")
+
+    def _hear(self, reply: JudgeReply) -> None:
+        one = Outcome()
+        one.count(reply)
+        self.heard.hear(reply)
+        self.run.reporter.hear(one)
+        if self.asked.is_asking:  # else who asks the rest online counts it among those that were stored
+            self.run.reporter.advance("judge", int(reply.ask_index == 0))
+
+    def _hear_sent(self, n: int) -> None:
+        self.n_sent += n
+        self.run.reporter.hear(Outcome(n_asked=n))
+
+
+@contextmanager
+def under_way(run: RunContext, asked: Sequence[ByBatch]) -> Iterator[list[UnderWay]]:
+    """The judges' batches, begun; where the block ends before they do, they stay at the provider, as where a run is stopped."""
+    leaving = threading.Event()
+    with run.executor.beside(len(asked)) as threads:
+        begun = [UnderWay(run, one, leaving) for one in asked]
+        for one in begun:
+            one.begin(threads)
+        try:
+            yield begun
+        finally:
+            leaving.set()
+            for one in begun:
+                one.say_what_is_left()
+
+
+def as_they_end(batches: Sequence[UnderWay]) -> Iterator[tuple[UnderWay, int]]:
+    """Each once it has ended, and how many have not."""
+    waiting = list(batches)
+    while waiting:
+        for one in [one for one in waiting if one.submitted.done()]:
+            waiting.remove(one)
+            yield one, len(waiting)
+        if waiting:
+            time.sleep(HEED_EVERY_S)
+
+
+def alone(run: RunContext, asked: ByBatch) -> Outcome:
+    """One judge, to its end."""
+    with under_way(run, [asked]) as (one,):
+        return one.outcome()
+
+
+class Failures:
+    """What judges fail of while others are asked: said at once, and raised when those have ended."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._met: list[ProviderError | InputError] = []
+
+    @contextmanager
+    def of(self, has_others: bool) -> Iterator[None]:
+        """Note what one judge, or those asked online, fail of; `has_others`: that some are still asked."""
+        try:
+            yield
+        except (ProviderError, InputError) as error:
+            self._met.append(error)
+            if has_others or len(self._met) > 1:
+                said = str(error).rstrip(".")
+                self._run.reporter.say(f"{said}{'. The others are still asked; the run ends with this then' * has_others}")
+
+    def raise_first(self) -> None:
+        """Raise what was met first."""
+        if self._met:
+            raise self._met[0]
