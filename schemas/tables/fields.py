@@ -230,9 +230,9 @@ RUN_USD = number("cost_usd", "Cost of the run's replies whose price is known; nu
 RUN_BY = text("asked_by", "The command: `backfill`, `nightly` or `run`. Null in rows older than this column.", null=True)
 IS_AT_LEAST = flag(
     "is_at_least",
-    "Whether the provider may have billed more than the tokens and cost say: attempts that were sent ended without a reply, a "
-    "reply reported no tokens, or the ledger was unavailable at the end and others may have bought more. Null in rows older than "
-    "this column.",
+    "Whether the provider may have billed more than the tokens and cost say: attempts that were sent ended without a reply, or "
+    "are still with its Batch API (the run that fetches them has their cost), a reply reported no tokens, or the ledger was "
+    "unavailable at the end and others may have bought more. Null in rows older than this column.",
     null=True,
 )
 CODE_VERSION = digest("code_version", "sha256 over Salon's own source files.")
