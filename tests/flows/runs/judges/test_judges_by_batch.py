@@ -155,6 +155,7 @@ def test_each_of_two_killed_runs_has_what_it_sent_or_fetched_in_its_row(
     ]
 
 
+@pytest.mark.usefixtures("prefect_api")  # whose tasks they are then
 def test_a_judge_whose_key_is_refused_does_not_keep_others_from_being_handed_over(
     tmp_path: Path, salon: Callable[..., Said], judges: Callable[[float], str], provider: Provider
 ) -> None:
