@@ -134,13 +134,10 @@ class Reporter:
         with self._lock:
             now_s = time.monotonic()
             return {
-                stage: (n_done, self._left_of(stage), self._took_s.get(stage, now_s - self._began_s[stage]))
+                stage: (n_done, max(0, self._totals[stage] - n_done), self._took_s.get(stage, now_s - self._began_s[stage]))
                 for stage, n_done in self._done.items()
                 if stage in self._began_s
             }
-
-    def _left_of(self, stage: str) -> int:
-        return 0 if stage in self._took_s else max(0, self._totals[stage] - self._done[stage])
 
     def say(self, sentence: str) -> None:
         """One sentence the user should read, above the bars; without secrets, which errors of libraries may quote."""

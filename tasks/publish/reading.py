@@ -44,9 +44,7 @@ class Publication:
         try:
             return dict(json.loads(content_of(path)))
         except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptLakeError(
-                f"{path} is not a JSON object ({error}); restore the folder from a copy, or run again"
-            ) from error
+            raise CorruptLakeError(f"{path} is not a JSON object ({error}); restore the folder, or run again") from error
 
 
 def look_again(lake_root: Path, *folders: str) -> None:
@@ -180,9 +178,8 @@ def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_goo
 def checked_benchmark(found: Publication, benchmark: str | None) -> Publication:
     """The same. Raises InputError where it is not of the benchmark that was asked for, if one was."""
     if benchmark not in (None, found.benchmark):
-        raise InputError(
-            f"{found.publication_id[:12]} is of {found.benchmark!r}, but --benchmark names {benchmark!r}; leave one of them out"
-        )
+        both = f"{found.publication_id[:12]} is of {found.benchmark!r}, but --benchmark names {benchmark!r}"
+        raise InputError(f"{both}; leave one of them out")
     return found
 
 

@@ -22,8 +22,8 @@ from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.small_files import read_files
 from tasks.publish.agreement_page import ALL
+from tasks.publish.caveats import Newer, newer_than
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
-from tasks.publish.newer import Newer, newer_than
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import PairBoard, pair_boards
 from tasks.publish.reading import Publication, readable
