@@ -66,6 +66,15 @@ def comparison(a: str, b: str, delta: float | None, p: float | None, **more: Any
     } | more  # fmt: skip
 
 
+def tables_that_pass() -> dict[Table, pl.DataFrame]:
+    """Of a publication of two checkpoints that the gate passes."""
+    names = ("step-1", "step-2")
+    tables = tables_of([cell("painter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
+    compared = comparison("step-2", "step-1", 0.01, 0.9) | {"model_a": "painter", "model_b": "painter"}
+    standings = [{"model": "painter", "checkpoint": name, "is_headline": True} for name in names]
+    return tables | {COMPARISONS: rows_of(COMPARISONS, [compared]), STANDINGS: rows_of(STANDINGS, standings)}
+
+
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
     """step-3 dropped from step-2, which is as good as step-1; step-1 against step-3 could not be compared."""

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.stored import RUNS
 from tasks.lake.reading import Lake
 from tasks.publish.folders import PublicationName
@@ -19,7 +18,7 @@ from tasks.publish.publication import Draft, publish
 from tasks.publish.report.index import write_index
 from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.flows.commands.printed.test_table_command import cell, tables_of
-from tests.flows.commands.test_gate import DAY, comparison, rows_of
+from tests.flows.commands.test_gate import DAY, tables_that_pass
 from tests.flows.flow_support import Said
 from tests.support.small_lake import filled_row
 
@@ -41,12 +40,9 @@ SPOILED = {
 def lake(tmp_path: Path) -> Path:
     """A whole current publication whose gate passes, and a newer one that lacks replies."""
     root = tmp_path / "lake"
-    names = ("step-1", "step-2")
-    tables = tables_of([cell("painter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
-    compared = comparison("step-2", "step-1", 0.01, 0.9) | {"model_a": "painter", "model_b": "painter"}
-    standings = [{"model": "painter", "checkpoint": name, "is_headline": True} for name in names]
-    tables |= {COMPARISONS: rows_of(COMPARISONS, [compared]), STANDINGS: rows_of(STANDINGS, standings)}
-    assert publish(root, Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}, {"report.html": b""})).is_current
+    assert publish(
+        root, Draft(PublicationName("nightly", "f" * 64, DAY), tables_that_pass(), {}, {"report.html": b""})
+    ).is_current
     cells = [cell("painter", 7.0, n_failed=9, why={"server_error": 9}, cell_id="c" * 12)]
     assert not publish(root, Draft(PublicationName("nightly", SHORT, date(2026, 11, 4)), tables_of(cells), {})).is_current
     return root

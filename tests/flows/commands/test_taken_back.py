@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.stored import RUNS
 from tasks.lake.reading import Lake
 from tasks.publish.folders import PublicationName
@@ -16,7 +15,7 @@ from tasks.publish.machine_tables import record_run
 from tasks.publish.publication import Draft, publish
 from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.flows.commands.printed.test_table_command import cell, tables_of
-from tests.flows.commands.test_gate import DAY, comparison, rows_of
+from tests.flows.commands.test_gate import DAY, tables_that_pass
 from tests.flows.flow_support import Said
 from tests.support.small_lake import filled_row
 
@@ -30,13 +29,8 @@ NONE = "no publication of nightly is current"
 def lake(tmp_path: Path) -> Path:
     """Two publications of a benchmark, the newer one current. The gate passes each."""
     root = tmp_path / "lake"
-    names = ("step-1", "step-2")
-    tables = tables_of([cell("painter", 7.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names])
-    compared = comparison("step-2", "step-1", 0.01, 0.9) | {"model_a": "painter", "model_b": "painter"}
-    standings = [{"model": "painter", "checkpoint": name, "is_headline": True} for name in names]
-    tables |= {COMPARISONS: rows_of(COMPARISONS, [compared]), STANDINGS: rows_of(STANDINGS, standings)}
     for id_, day in ((OLDER, DAY), (NEWER, date(2026, 11, 4))):
-        publish(root, Draft(PublicationName("nightly", id_, day), tables, {}, {"report.html": b""}))
+        publish(root, Draft(PublicationName("nightly", id_, day), tables_that_pass(), {}, {"report.html": b""}))
     return root
 
 
