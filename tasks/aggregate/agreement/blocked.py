@@ -13,6 +13,7 @@ import polars as pl
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Estimator
+from schemas.statuses.rows import ReplyStatus
 from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from schemas.tables.table import Table
 from tasks.aggregate.agreement.pairs import ALL, Rated
@@ -31,17 +32,19 @@ class Blocked:
 
     @classmethod
     def of(cls, board: Mapping[Table, pl.DataFrame], reference: str | None) -> "Blocked":
-        """Those of a leaderboard, and those of all checkpoints together, by the same floor."""
+        """Those of a leaderboard, and those of all checkpoints together, by the same floor, as far as they were asked."""
         means = means_for_prompts_like_these(board[BENCHMARK_LONG])
         alone = means.filter(status=CellStatus.BLOCKED.value)
         cells = {tuple(row[name] for name in _CELL): str(row["reason"]) for row in alone.iter_rows(named=True)}
         failures: dict[tuple[object, ...], Counter[str]] = {}
-        for *scope, reason, n in board[FAILURES].select(*_SCOPE, "reason", "n_failed").iter_rows():
+        is_asked = pl.col("reason") != ReplyStatus.NOT_ASKED.value  # else a checkpoint not asked yet would block the others
+        for *scope, reason, n in board[FAILURES].filter(is_asked).select(*_SCOPE, "reason", "n_failed").iter_rows():
             failures.setdefault(tuple(scope), Counter())[reason] += n
-        sums = means.group_by(*_SCOPE).agg(pl.col("n_scored", "n_judgements").sum(), pl.col("coverage_floor").first())
-        for *scope, n_scored, n_judgements, floor in sums.iter_rows():
-            if n_judgements and n_scored / n_judgements < floor:
-                cells[*scope, ALL, ALL] = commonest(failures[tuple(scope)])
+        sums = means.group_by(*_SCOPE).agg(pl.col("n_scored").sum(), pl.col("coverage_floor").first())
+        for *scope, n_scored, floor in sums.iter_rows():
+            failed = failures.get(tuple(scope), Counter())
+            if failed and n_scored / (n_scored + failed.total()) < floor:
+                cells[*scope, ALL, ALL] = commonest(failed)
         return cls(cells, reference)
 
     def why(self, rated: Rated, judge: str | None, estimator: Estimator, place: tuple[str, str, str]) -> str | None:
