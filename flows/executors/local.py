@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Final, Self
@@ -86,10 +86,23 @@ class LocalExecutor(Executor):
             threads, n_most = (self._asking, self._n_ahead) if call.spends_money else (self._threads, self._n_submitted)
             waiting.append(threads.submit(call.task, call.context, call.shard))
             if len(waiting) >= n_most:  # before the next call is made: what it is may follow from this result
-                yield waiting.popleft().result()
+                yield self._first(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield self._first(waiting)
         check_not_stopped()
+
+    @staticmethod
+    def _first(waiting: "deque[Submitted[Out]]") -> Out:
+        """The result that is due. Interrupted (Ctrl-C), see all end first: what comes of requests in flight is the run's too."""
+        try:
+            return waiting[0].result()
+        except KeyboardInterrupt:
+            for one in waiting:
+                with suppress(Exception):  # told to stop, most of them
+                    one.result()
+            raise
+        finally:
+            waiting.popleft()
 
     def once(self, task: StageTask[P, Out], *inputs: P.args, **named: P.kwargs) -> Out:
         """The result of a stage that is one call."""

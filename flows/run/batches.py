@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from flows.executors.base import Submitted, Threads
@@ -11,7 +11,7 @@ from flows.run.context import RunContext
 from flows.run.tasks import ask_by_batch
 from schemas.errors import InputError, ProviderError, SalonError
 from schemas.records import JudgeReply, PlannedPart
-from tasks.judge.batch.run import JudgeByBatch
+from tasks.judge.batch.run import JudgeByBatch, n_under_way
 from tasks.judge.outcome import Heard, Outcome
 from tasks.stopping import HEED_EVERY_S, check_not_stopped
 
@@ -72,11 +72,15 @@ class UnderWay:
 
     def say_what_is_left(self) -> None:
         """Say what is with the provider where it was left there."""
-        with suppress(SalonError):
+        try:
             n_in_flight = self.submitted.result().n_in_flight
-            if n_in_flight:
-                whose = f"the Batch API of {self.asked.judge_model}"
-                self.run.reporter.say(f"{n_in_flight:,} requests are with {whose}; run the same command again to collect them")
+        except ProviderError:  # what it failed of is told; its batches are worked on and billed all the same
+            n_in_flight = n_under_way(self.asked.judge_model, self.run.ledger_url)
+        except SalonError:
+            return
+        if n_in_flight:
+            whose = f"the Batch API of {self.asked.judge_model}"
+            self.run.reporter.say(f"{n_in_flight:,} requests are with {whose}; run the same command again to collect them")
 
     def _hear(self, reply: JudgeReply) -> None:
         one = Outcome()

@@ -86,9 +86,9 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
                     ended.append((partial(ask_online, mine, is_again=True), outcome.followed_by(ask_online(mine))))
     check_not_stopped()
     failures.raise_first()
-    *earlier, (_, total) = ended
-    for ask_again, outcome in earlier:
-        total += outcome.followed_by(ask_again()) if outcome.is_spent else outcome
+    total, has_others = Outcome(), len(by_batch) + bool(online) > 1  # whoever is alone had all the room there was
+    for ask_again, outcome in ended:
+        total += outcome.followed_by(ask_again()) if outcome.is_spent and has_others else outcome
     return total
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
+import polars as pl
 from pydantic import BaseModel, Field
 
 from flows.run.bought import bought_of
@@ -22,11 +23,12 @@ from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.ledger.process_identity import Process, lives, this_process
-from tasks.publish.machine_tables import record_run
+from tasks.publish.machine_tables import record_run, runs
 from tasks.regular_files import content_of
 
 STOPPED = "stopped"
 """The outcome of a run that ended before it had published, or was blocked."""
+_A_ROUNDING_USD = 1e-9
 _GONE_AFTER = timedelta(days=2)
 """A process of another machine, or of before this one's start, cannot be looked up."""
 
@@ -163,11 +165,29 @@ def record_killed(run: RunContext) -> None:
 
 def _record_killed(run: RunContext, note: _Asking) -> None:
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
-    if not bought.outcome.may_cost:
+    own = _without_others(run, note.started_at, bought.outcome)
+    if not own.may_cost:
         return
-    record_run(run.lake, note.row(run, bought.last_heard_at, bought.outcome, STOPPED))
+    record_run(run.lake, note.row(run, bought.last_heard_at, own, STOPPED))
     began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"
     run.reporter.say(f"the {began} was killed; what it bought is in the table runs now")
+
+
+def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcome:
+    """What came since a moment, less what runs of the benchmark that went on beside have in rows of their own."""
+    rows = runs(run.lake).filter(pl.col("benchmark") == run.benchmark.name, pl.col("finished_at") > since)
+    n_asked, n_input, n_output, cost = rows.select(pl.col("n_asked", "n_input_tokens", "n_output_tokens", "cost_usd").sum()).row(
+        0
+    )
+    cost_usd = bought.cost_usd and max(0.0, bought.cost_usd - cost)
+    return replace(
+        bought,
+        n_asked=max(0, bought.n_asked - n_asked),
+        n_input_tokens=max(0, bought.n_input_tokens - n_input),
+        n_output_tokens=max(0, bought.n_output_tokens - n_output),
+        cost_usd=cost_usd if cost_usd is None or cost_usd > _A_ROUNDING_USD else 0.0,
+        n_in_doubt=bought.n_in_doubt or int(not rows.is_empty()),
+    )
 
 
 def _folder(run: RunContext) -> Path:

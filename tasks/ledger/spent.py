@@ -3,21 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, LargeBinary, and_, bindparam, func, literal, or_, select
+from sqlalchemy import BigInteger, LargeBinary, and_, bindparam, exists, func, literal, or_, select
 from sqlalchemy.engine import Connection
 
 from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyStatus
 from tasks.ledger.queries import KEYS_LISTED, chunks_of
-from tasks.ledger.tables import ATTEMPTS, REPLIES
+from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, REPLIES
 
 _R, _A = REPLIES.c, ATTEMPTS.c
 _SINCE = bindparam("since_us", type_=BigInteger)
 _LOST = LOST_ON_THE_WAY.encode()
 _WAS_LOST = and_(_A.status == ReplyStatus.UNREACHABLE.value, func.substr(_A.detail, 1, len(_LOST)) == literal(_LOST, LargeBinary))
 _IS_IN_DOUBT = or_(_A.status.is_(None), _A.status.in_([ReplyStatus.TIMED_OUT.value, ReplyStatus.BAD_RESPONSE.value]), _WAS_LOST)
+_IS_OF_LINE = and_(BATCH_LINES.c.request_key == _A.request_key, BATCH_LINES.c.attempt_id == _A.attempt_id)
+_IS_NOT_CREATED = (  # a line of a batch that was declared, and never created or refused
+    exists().where(_IS_OF_LINE, BATCHES.c.token == BATCH_LINES.c.token, BATCHES.c.create_sent_at_us.is_(None)).correlate(ATTEMPTS)
+)
 _IS_SENT = or_(_IS_IN_DOUBT, _A.status.not_in([ReplyStatus.NOT_ASKED.value, ReplyStatus.UNREACHABLE.value]))
 _SENT = select(func.count(), func.count().filter(_IS_IN_DOUBT)).where(
-    _A.request_key.in_(KEYS_LISTED), _A.started_at_us >= _SINCE, _IS_SENT
+    _A.request_key.in_(KEYS_LISTED), _A.started_at_us >= _SINCE, _IS_SENT, ~_IS_NOT_CREATED
 )
 _BOUGHT = select(
     func.count(_R.request_key.distinct()),

@@ -55,6 +55,7 @@ class Collector:
     attempts_per_request: int
     cost_of: Callable[[Answer], float | None]
     on_reply: Callable[[JudgeReply], None] | None = None
+    on_sent: Callable[[int], None] | None = None  # told how many lines a batch has, once it was or may have been created
     usage: BatchUsage | None = None
     own: set[str] = field(default_factory=set)  # the tokens of batches that this run handed over
     outcome: Outcome = field(default_factory=Outcome)
@@ -68,6 +69,14 @@ class Collector:
     rejected_with: str | None = None
     _tallies: dict[str, _Tally] = field(default_factory=dict)  # by the batch's token
     _storing: asyncio.Task[None] | None = None
+
+    def hand_over(self, token: str, n_lines: int) -> None:
+        """Count the lines of a batch that was created, or may have been: whichever run declared it, this one sent it."""
+        if token not in self.own:
+            self.own.add(token)
+            self.outcome.n_asked += n_lines
+            if self.on_sent is not None:
+                self.on_sent(n_lines)
 
     async def finish(self) -> None:
         """Wait for what is being stored: a run that is stopped tells of no half."""

@@ -17,6 +17,7 @@ from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.rounds import BatchRun, OnProgress
 from tasks.judge.batch.state import (
     AUTO_AT_LEAST,
+    WITH_PROVIDER,
     BatchRules,
     lines_of,
     open_batches,
@@ -51,9 +52,16 @@ def is_by_batch(judge: Judge, n_to_ask: int, *, at_least: int = AUTO_AT_LEAST) -
 
 
 def is_under_way(judge_model: str, ledger_url: str) -> bool:
-    """Whether requests to this judge are with a Batch API, whoever handed them over."""
+    """Whether batches of this judge are not settled, whoever handed them over."""
     with opened(ledger_url) as ledger:
         return bool(ledger.read(partial(open_batches, judge_model=judge_model)))
+
+
+def n_under_way(judge_model: str, ledger_url: str) -> int:
+    """Requests to this judge in batches that its provider has, or may have."""
+    with opened(ledger_url) as ledger:
+        batches = ledger.read(partial(open_batches, judge_model=judge_model))
+        return sum(len(ledger.read(partial(lines_of, token=one.token))) for one in batches if one.state in WITH_PROVIDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +105,13 @@ def judge_by_batch(
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, usage)
+            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, asked.on_sent, usage)
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking
             )
             claims = Claims(ledger)
             submitter = Submitter(ledger, requests, claims, machine, rules, usage if limits.max_usd is not None else None)
             run = BatchRun(ledger, requests, claims, submitter, machine, collector, rules, asked.on_progress)
-            submitter.on_sent = asked.on_sent
             is_stopped = await _until_stopped(run, [asked.leaving, *([] if stop is None else [stop])])
             outcome = _outcome(ledger, run, judge.id, usage.refused_usd, is_stopped=is_stopped)
             outcome.n_in_doubt, outcome.in_doubt_usd = await usage.unseen(collector.in_doubt)
@@ -177,7 +184,6 @@ def _outcome(ledger: Ledger, run: BatchRun, judge_model: str, refused_usd: float
     """The counts of a run. What other processes bought meanwhile counts as cached."""
     outcome, ended, done = run.collector.outcome, run.collector.ended, _done(ledger, run.requests)
     outcome.n_requests = len(run.requests.part_of)
-    outcome.n_asked = run.submitter.n_sent
     outcome.n_by_status = Counter(status.value for status in ended.values())
     outcome.n_by_status.update([ReplyStatus.NOT_ASKED.value] * len(run.submitter.left_out | run.submitter.refused))
     outcome.n_cached = len(done) - sum(status in FINAL_REPLY_STATUSES and key in done for key, status in ended.items())

@@ -53,6 +53,10 @@ class BatchState(StrEnum):
     ENDED = "ended"  # every line is settled
 
 
+WITH_PROVIDER = frozenset({BatchState.CREATING, BatchState.LIVE})
+"""The provider works on it, or may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A row of `batches`, less when it ended and why. Moments are microseconds since 1970 UTC."""

@@ -1,8 +1,7 @@
 """The state machine of one batch: what is done in each state, and where that may lead. Its results: results.py.
 
-Each state is durable before the next action begins, so that any process goes on. Behind a kill or a lost reply stands a
-question, and the provider is asked it before anything is done again: for a file by its name, for a batch by the token in its
-metadata.
+Each state is durable before the next action begins, so that any process goes on. Behind a kill or a lost reply the provider is
+asked before anything is done again: for a file by its name, for a batch by the token in its metadata.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
 N_CREATIONS = 3  # of one batch without a word from the provider, after which the run gives up
-_CLOCKS_DIFFER_S = 3600
+_CLOCKS_DIFFER_S, _REFUSED = 3600, "the provider refused to create a batch"
 
 
 @dataclass(slots=True)
@@ -96,6 +95,7 @@ class BatchMachine:
         except CallFailedError as error:
             await self._not_created(batch, error)
             return
+        self.collector.hand_over(batch.token, batch.n_lines)
         try:
             await self._adopt(batch, seen)
         except LostHoldError:  # this process was thought dead in between: another may have created the batch once more
@@ -149,7 +149,7 @@ class BatchMachine:
     async def _put_back(self, batch: Batch) -> None:
         """Have a batch that was not found created again; where one that may be it has lost its results, as possibly billed."""
         if self._n_absent[batch.token] < N_ABSENT:
-            await self._move(batch, BatchState.UPLOADED)
+            await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
         else:
             await self._give_up(batch, RESULTS_LOST)
 
@@ -184,16 +184,16 @@ class BatchMachine:
         self._n_refused[batch.token] = n_tried = self._n_refused[batch.token] + 1
         retry = RETRIES.get(error.answer.status)
         if error.may_have_worked:
+            self.collector.hand_over(batch.token, batch.n_lines)
             if n_tried >= N_CREATIONS:
                 raise error
             return  # the next step looks for it
         if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
-            is_sent = error.answer.status != ReplyStatus.NOT_ASKED
-            said = "the provider refused to create a batch" if is_sent else "no batch was created"
+            said = "no batch was created" if error.answer.status == ReplyStatus.NOT_ASKED else _REFUSED
             self.problem = f"{said}: {error.answer.detail}"
             await self._give_up(batch, NotSent(self.problem))
             return
-        await self._move(batch, BatchState.UPLOADED)
+        await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
         asked_for_s = error.answer.retry_after_s or 0.0
         if retry is None or n_tried >= retry.n_attempts or asked_for_s > MAX_RETRY_AFTER_S:
             raise error  # the next run creates it, of the file that is there

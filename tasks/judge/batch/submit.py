@@ -74,11 +74,10 @@ class Submitter:
     machine: BatchMachine
     rules: BatchRules
     usage: BatchUsage | None = None
-    n_sent: int = 0
+    n_declared: int = 0
     n_elsewhere: int = 0  # of the last round's requests, those that another process is asking
     left_out: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
-    on_sent: Callable[[int], None] | None = None  # told how many lines a batch has, once they are durable
     on_step: Callable[[Batch], None] | None = None
     before_next: Callable[[], Awaitable[None]] | None = None  # what is done between two batches; it may raise
     _file: RequestFile | None = None
@@ -86,7 +85,7 @@ class Submitter:
 
     async def submit(self, keys: Collection[str]) -> int:
         """Hand over what can be claimed of these requests, a batch for each file; returns how many lines that was."""
-        n_before, self.n_elsewhere = self.n_sent, 0
+        n_before, self.n_elsewhere = self.n_declared, 0
         self.refused.clear()
         try:
             with closing(self.requests.blocks(keys)) as blocks:
@@ -107,7 +106,7 @@ class Submitter:
             if self.usage is not None:
                 await self.usage.unreserve(sum(self._reserved_nusd.values()))
                 self._reserved_nusd.clear()
-        return self.n_sent - n_before
+        return self.n_declared - n_before
 
     async def _claim(self, rows: pl.DataFrame) -> list[QueuedRequest]:
         """The requests among these rows that are ours to ask."""
@@ -177,10 +176,7 @@ class Submitter:
             except ClaimsLostError:
                 self._reserved_nusd |= held
                 raise
-            self.n_sent += len(file.ask_indexes)
-            self.machine.collector.own.add(token)
-            if self.on_sent is not None:
-                self.on_sent(len(file.ask_indexes))
+            self.n_declared += len(file.ask_indexes)
             self.machine.files[token] = file.path
             await self._until_created(token)
         except ClaimsLostError:
