@@ -176,18 +176,20 @@ def _record_killed(run: RunContext, note: _Asking) -> None:
 def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcome:
     """What came since a moment, less what runs of the benchmark that went on beside have in rows of their own."""
     rows = runs(run.lake).filter(pl.col("benchmark") == run.benchmark.name, pl.col("finished_at") > since)
-    n_asked, n_input, n_output, cost = rows.select(pl.col("n_asked", "n_input_tokens", "n_output_tokens", "cost_usd").sum()).row(
-        0
-    )
-    cost_usd = bought.cost_usd and max(0.0, bought.cost_usd - cost)
-    return replace(
+    if rows.is_empty():
+        return bought
+    counts = ("n_asked", "n_input_tokens", "n_output_tokens", "cost_usd")
+    n_asked, n_input, n_output, cost = rows.select(pl.col(counts).sum()).row(0)
+    cost_usd = max(0.0, (bought.cost_usd or 0.0) - cost)
+    own = replace(
         bought,
+        n_replies=0,  # whose they are is not told
         n_asked=max(0, bought.n_asked - n_asked),
         n_input_tokens=max(0, bought.n_input_tokens - n_input),
         n_output_tokens=max(0, bought.n_output_tokens - n_output),
-        cost_usd=cost_usd if cost_usd is None or cost_usd > _A_ROUNDING_USD else 0.0,
-        n_in_doubt=bought.n_in_doubt or int(not rows.is_empty()),
+        cost_usd=cost_usd if cost_usd > _A_ROUNDING_USD else None,
     )
+    return replace(own, n_in_doubt=bought.n_in_doubt or int(own.n_asked > 0 or own.cost_usd is not None))
 
 
 def _folder(run: RunContext) -> Path:

@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import delete
 
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.process_identity import this_process
 from tasks.ledger.tables import OWNERS
 from tasks.publish.machine_tables import runs
 from tests.flows.flow_support import Said
@@ -111,6 +112,26 @@ def test_notes_of_other_runs_end_none(
     assert path.exists() == stays
     assert said in " ".join(run.err.split())
     assert runs(Lake(tmp_path / "lake"))["outcome"].to_list() == ["published"]
+
+
+def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
+    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
+    assert salon("run", file).code == 0
+    (bought,) = runs(lake).to_dicts()
+    plan = next((lake.root / "complete" / "requests").iterdir()).stem
+    began = bought["started_at"] - timedelta(seconds=5)
+    killed = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began.isoformat()}
+    killed["process"] = {**killed["process"], "host": this_process().host}  # its process is gone
+    path = lake.root / "asking" / "nights" / "one.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(killed))
+    assert salon("run", file).code == 0
+    assert not path.exists()
+    assert runs(lake)["outcome"].to_list() == ["published", "unchanged"], "it bought nothing that has no row"
+    assert runs(lake)["n_asked"].sum() == N_SAMPLES
 
 
 def test_a_run_whose_judge_may_have_worked_for_nothing_says_at_least(

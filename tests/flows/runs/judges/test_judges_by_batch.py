@@ -171,7 +171,24 @@ def test_a_judge_whose_key_is_refused_does_not_keep_others_from_being_handed_ove
     assert _stats(url)["n_items_by_times_billed"] == {"1": 2 * N_SAMPLES}
     rows = runs_of(tmp_path / "lake")
     assert rows["outcome"].to_list() == ["stopped"]
+    assert rows["n_asked"].to_list() == [2 * N_SAMPLES], "a batch that was never created was not sent"
     assert rows["cost_usd"].to_list() == pytest.approx([_stats(url)["usd"]])
+
+
+def test_what_is_in_flight_at_ctrl_c_stands_in_the_row(tmp_path: Path, judges: Callable[[float], str]) -> None:
+    url = judges(1)
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text(scenario.read_text().replace("median_s = 0.02", "median_s = 0.6"))
+    with running_judge(scenario) as slow:
+        _write(tmp_path, ("gpt-4o", slow, "online"), ("gpt-4.1", url, "batch"))
+        run = _begun(tmp_path)
+        _until(run, lambda: _n_replies(tmp_path) > 0)
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=30)
+        usd = _stats(slow)["usd"]
+    assert run.returncode == 130
+    (row,) = runs_of(tmp_path / "lake").to_dicts()
+    assert (row["outcome"], row["cost_usd"]) == ("stopped", pytest.approx(usd))
 
 
 def test_who_finds_no_room_beside_what_batches_set_aside_is_asked_once_they_have_ended(
