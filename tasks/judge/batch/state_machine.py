@@ -37,7 +37,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
 N_CREATIONS = 3  # of one batch without a word from the provider, after which the run gives up
-_CLOCKS_DIFFER_S, _REFUSED = 3600, "the provider refused to create a batch"
+_CLOCKS_DIFFER_S = 3600
 
 
 @dataclass(slots=True)
@@ -121,7 +121,10 @@ class BatchMachine:
             for more in found[1:]:
                 await self._cancel(more)
         elif clock_s() - sought_s > self.rules.settle_s:  # by a clock nobody sets: it was sent before this process looked first
-            await self._put_back(batch)
+            if self._n_absent[batch.token] < N_ABSENT:
+                await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
+            else:  # one that may be it has lost its results
+                await self._give_up(batch, RESULTS_LOST)
 
     async def look(self, batch: Batch) -> None:
         """See how far it is at the provider; where it has ended, collect its lines."""
@@ -145,13 +148,6 @@ class BatchMachine:
             await self._give_up(batch, NotSent(self.problem))
         elif seen.is_ended:
             await self._collect(batch, seen)
-
-    async def _put_back(self, batch: Batch) -> None:
-        """Have a batch that was not found created again; where one that may be it has lost its results, as possibly billed."""
-        if self._n_absent[batch.token] < N_ABSENT:
-            await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
-        else:
-            await self._give_up(batch, RESULTS_LOST)
 
     async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:
         """Bring a batch to its next state, durably; returns it as it is then. Raises LostHoldError."""
@@ -189,7 +185,8 @@ class BatchMachine:
                 raise error
             return  # the next step looks for it
         if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
-            said = "no batch was created" if error.answer.status == ReplyStatus.NOT_ASKED else _REFUSED
+            is_sent = error.answer.status != ReplyStatus.NOT_ASKED
+            said = "the provider refused to create a batch" if is_sent else "no batch was created"
             self.problem = f"{said}: {error.answer.detail}"
             await self._give_up(batch, NotSent(self.problem))
             return

@@ -74,13 +74,14 @@ class Said:
         room = min(MAX_WORDS, 2 * MAX_WORDS // n_asks)
         key, listed = row["request_key"], _listed(row)
         found = self.scores.get(key, [])
-        requests = {item["request_key"] for item in listed}
-        whole = self._words(key if not requests else next(iter(requests)) if len(requests) == 1 else None)
+        requests = {item["request_key"] for item in listed} or {key}
+        is_apart = len(requests) > 1
+        whole = None if is_apart else self._words(*requests)
         asked = self.questions.get((row["rubric_id"], row["sample_id"]), {})
         items = tuple(
             AskedItem(
                 cut(asked.get(item["id"], item["id"]), MAX_QUESTION),
-                self._words(item["request_key"], room // len(requests)) if len(requests) > 1 else None,
+                self._words(item["request_key"], room // len(requests)) if is_apart else None,
                 self._of_item(item, found),
             )
             for item in listed
