@@ -28,6 +28,7 @@ PREFECT_AWAY = (
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Run": {
         "demo": "running.demo",
+        "new": "starting.new",
         "plan": "running.plan",
         "run": "running.run",
         "nightly": "nights.nightly",

@@ -199,7 +199,7 @@ def load_benchmark(path: Path) -> Benchmark:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise BenchmarkFileError(
-            f"the benchmark file {path} does not exist; docs/benchmark-file.md describes what it holds"
+            f"the benchmark file {path} does not exist; salon new {path} --from FOLDER begins one (docs/benchmark-file.md)"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BenchmarkFileError(f"{path}: cannot be read as a benchmark file: {error}") from error
