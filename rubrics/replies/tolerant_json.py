@@ -100,6 +100,8 @@ class ObjectReader:
             except RecursionError as error:
                 raise Hopeless from error
             else:
+                if _is_too_deep(found, self._text):
+                    raise Hopeless
                 return found, end
         self._n_keys, self._at = 0, start + 1
         found = self._object(1)
@@ -194,6 +196,22 @@ class ObjectReader:
         if self._at >= len(self._text):
             raise Cut
         return self._text[self._at]
+
+
+def _is_too_deep(found: Pairs, text: str) -> bool:
+    """Whether a value stands in more than REPLY_TEXT_LEVELS objects and lists; what json bears depends on Python's release."""
+    if text.count("{") + text.count("[") <= REPLY_TEXT_LEVELS:
+        return False
+    level: list[Any] = [found]
+    for _ in range(REPLY_TEXT_LEVELS + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return bool(level)
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, Pairs):
+        return [inner for _, inner in value]
+    return value if isinstance(value, list) else []
 
 
 def _unescaped(text: str) -> str:

@@ -10,7 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import Any, BinaryIO, cast
 
 from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, PICTURE_BYTES, is_too_deep
@@ -20,19 +20,26 @@ from tasks.ingest.rows import DatasetReader, RawRow
 from tasks.ingest.source_files import IMAGE_SUFFIXES, files_of
 from tasks.ingest.sources import ResolvedSource
 
-_EXTENSIONS = {
-    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
-}  # fmt: skip
 
+class _Archive:
+    """An archive's file as tarfile reads its headers: none may be larger than a text, for an extension is read whole."""
 
-class _BoundedMember(tarfile.TarInfo):
-    """A header whose extension (a long name, PAX records) may not be larger than a text: tarfile reads it whole."""
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
 
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        found = super().frombuf(buf, encoding, errors)
-        if found.type in _EXTENSIONS and not 0 <= found.size <= ARCHIVE_TEXT_BYTES:
-            raise ValueError(f"a header of {found.size} bytes; {ARCHIVE_TEXT_BYTES} are allowed")
+    def read(self, n: int) -> bytes:
+        """Of a header (a long name, PAX records)."""
+        if not 0 <= n <= ARCHIVE_TEXT_BYTES:
+            raise ValueError(f"a header of {n} bytes; {ARCHIVE_TEXT_BYTES} are allowed")
+        return self._file.read(n)
+
+    def content(self, member: tarfile.TarInfo) -> bytes:
+        """Of a member whose size was looked at."""
+        self._file.seek(member.offset_data)
+        found = self._file.read(member.size)
+        if len(found) < member.size:
+            raise tarfile.ReadError("unexpected end of data")
         return found
 
 
@@ -97,7 +104,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
     problem: str | None = None
     n_bytes = path.stat().st_size
     try:
-        with tarfile.open(path, "r|", tarinfo=_BoundedMember) as archive:
+        with path.open("rb") as file, tarfile.TarFile(fileobj=cast("BinaryIO", content := _Archive(file))) as archive:
             while member := archive.next():
                 archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
                 if member.isdir() or not _is_of_a_sample(member.name):
@@ -107,9 +114,9 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
                     if group is not None:
                         yield group
                     group = _Group(key)
-                _take(group, archive, member, suffix)
+                _take(group, content, member, suffix)
                 after = member.name
-                if archive.offset > n_bytes:  # tarfile would go there block by block, though there are none
+                if archive.offset > n_bytes:
                     problem = f"a member of {member.size} bytes extends beyond the end of the archive"
                     break
             else:
@@ -151,7 +158,7 @@ def _is_of_a_sample(name: str) -> bool:
     return bool(suffix and key.rpartition("/")[2])
 
 
-def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suffix: str) -> None:
+def _take(group: _Group, archive: _Archive, member: tarfile.TarInfo, suffix: str) -> None:
     """Add one member to its sample, or the reason why it cannot be."""
     name = quote(member.name)
     is_image = f".{suffix}" in IMAGE_SUFFIXES
@@ -168,8 +175,7 @@ def _take(group: _Group, archive: tarfile.TarFile, member: tarfile.TarInfo, suff
     elif member.size > limit:
         group.refuse(SampleStatus.FILE_TOO_LARGE, f"the member {name} has {member.size} bytes; {limit} are allowed")
     else:
-        file = archive.extractfile(member)
-        group.members[slot] = file.read() if file else b""
+        group.members[slot] = archive.content(member)
         group.image_name = PurePosixPath(member.name).name if is_image else group.image_name
 
 

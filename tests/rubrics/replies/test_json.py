@@ -178,6 +178,10 @@ CAPTION: list[tuple[str, int | str]] = [
     ('{"score": 4, "reason": "x}', "malformed"),
     ('{"a": ' * 100_000 + "1" + "}" * 100_000, "malformed"),
     ('{"score": 3, "deep": ' + "[" * 5000 + "]" * 5000 + "}", "malformed"),
+    ('{"score": 3, "deep": ' + "[" * 63 + "1" + "]" * 63 + "}", 3),
+    ('{"score": 3, "deep": ' + "[" * 64 + "1" + "]" * 64 + "}", "malformed"),
+    ('{"score": 3, /**/ "deep": ' + "[" * 63 + "1" + "]" * 63 + "}", 3),
+    ('{"score": 3, /**/ "deep": ' + "[" * 64 + "1" + "]" * 64 + "}", "malformed"),
     # the form unfilled
     ('{"score": [0-4], "reason": "1-2 sentence explanation"}', "template_echo"),
     ('{"score": "[0-4]", "reason": "x"}', "template_echo"),
