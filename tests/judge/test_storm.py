@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -156,7 +156,7 @@ def test_a_run_in_which_every_request_is_answered_so(
         assert (expected.words or "") in said.err
         assert "the same command" in said.err or "its questions are then asked again" in said.err
     assert "Traceback" not in said.err + said.out
-    with sqlite3.connect(tmp_path / "lake" / "ledger.db") as ledger:
+    with closing(sqlite3.connect(tmp_path / "lake" / "ledger.db")) as ledger, ledger:
         ends = ledger.execute("SELECT status, (ended_at_us - started_at_us) / 1e6 FROM attempts").fetchall()
     assert {status for status, _ in ends} - {S.NOT_ASKED.value} == {expected.status.value}
     if expected.status != S.RATE_LIMITED:  # an attempt that is written down waits for its key's pause before it is sent

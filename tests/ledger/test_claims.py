@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from sqlalchemy import create_engine, select, update
+from sqlalchemy import NullPool, create_engine, select, update
 
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
@@ -196,7 +196,7 @@ def test_a_ledger_that_fails_once_does_not_end_the_renewing(tmp_path: Path, monk
             claims = Claims(ledger)
             await claims.take(KEYS)
             renewing = asyncio.create_task(claims.renew())
-            with create_engine(f"sqlite:///{tmp_path}/ledger.db").connect() as holder:
+            with create_engine(f"sqlite:///{tmp_path}/ledger.db", poolclass=NullPool).connect() as holder:
                 holder.exec_driver_sql("BEGIN IMMEDIATE")
                 await asyncio.sleep(0.3)
                 holder.exec_driver_sql("UPDATE owners SET expires_at_us = 1")

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ def test_parts_to_ask_are_those_with_a_gap_or_an_owed_re_ask(planned: tuple[Lake
     assert to_ask(lake, url, every) == [every[0], every[2]]
     store(url, *(reply(key) for part in parts for key in part["request_key"]))
     assert to_ask(lake, url, every) == []
-    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:  # what a run leaves that was killed before a re-ask
+    # What a run leaves that was killed before a re-ask.
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
         connection.execute(
             "INSERT INTO attempts (attempt_id, request_key, ask_index, judge_model, started_at_us) VALUES ('a', ?, 1, 'm', 1)",
             (parts[2]["request_key"][3],),

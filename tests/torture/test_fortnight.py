@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -216,7 +216,7 @@ def test_fourteen_nights_come_once_each_and_every_fault_is_told(nights: Nights) 
     assert changed["payload"]["run_date"] == days[6]
     assert not nights.events("salon.night.failed")
     assert len({event["payload"]["publication"] for event in nights.events("salon.table.published")}) == N_NIGHTS
-    with sqlite3.connect(nights.folder / "lake" / "ledger.db") as ledger:
+    with closing(sqlite3.connect(nights.folder / "lake" / "ledger.db")) as ledger, ledger:
         (n_replies,) = ledger.execute("SELECT count(*) FROM replies").fetchone()
     assert n_replies == N_NIGHTS * N_SAMPLES
 

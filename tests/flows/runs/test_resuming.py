@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def _forget(lake: Path, *, but: str) -> None:
 
 def _forget_some_replies(lake: Path) -> None:
     """As a ledger would be that was put back from an older copy."""
-    with sqlite3.connect(lake / "ledger.db") as ledger:
+    with closing(sqlite3.connect(lake / "ledger.db")) as ledger, ledger:
         ledger.execute("DELETE FROM replies WHERE substr(request_key, 1, 1) < '8'")
         ledger.execute("DELETE FROM ledger_meta WHERE value = 'held'")
         ledger.execute("UPDATE ledger_meta SET value = 'older' WHERE name = 'state'")

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -73,7 +74,7 @@ def _forget_answers(lake: Path) -> None:
 
 def ledger_text(lake: Path) -> None:
     """Somebody's UPDATE; the snapshot is to be taken anew."""
-    with sqlite3.connect(lake / "ledger.db") as ledger:
+    with closing(sqlite3.connect(lake / "ledger.db")) as ledger, ledger:
         ledger.execute("UPDATE replies SET reply_text = 'Score: 5' WHERE request_key = (SELECT min(request_key) FROM replies)")
     shutil.rmtree(lake / "taken")
 
@@ -81,7 +82,7 @@ def ledger_text(lake: Path) -> None:
 def ledger_bytes(lake: Path) -> None:
     """A digit of a stored reply, in the file itself."""
     path = lake / "ledger.db"
-    with sqlite3.connect(path) as ledger:
+    with closing(sqlite3.connect(path)) as ledger, ledger:
         ledger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = path.read_bytes()
     path.write_bytes(content.replace(b"Score: 5", b"Score: 4", 1))

@@ -6,7 +6,7 @@ The last part plays minutes in virtual time: real limiters, the ledger's real ta
 import asyncio
 import random
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, select
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.pool import StaticPool
 
 from demo.mock_provider.rate_limits import KeyLimits
@@ -238,6 +238,18 @@ def play(main: Callable[[], Coroutine[Any, Any, _Found]]) -> _Found:
         return runner.run(main())
 
 
+ENGINES: list[Engine] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """No test leaves a database in memory open that it made."""
+    n = len(ENGINES)
+    yield
+    while len(ENGINES) > n:
+        ENGINES.pop().dispose()
+
+
 class Shared:
     """What limiters need of a ledger, with the ledger's table, on the running loop: a commit takes some milliseconds.
 
@@ -246,6 +258,7 @@ class Shared:
 
     def __init__(self, commit_s: float = 0.01, answer_s: float = 0.0) -> None:
         self.engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        ENGINES.append(self.engine)
         METADATA.create_all(self.engine)
         self.commit_s, self.answer_s, self.n, self.machine = commit_s, answer_s, 0, HERE
         self.error: Exception | None = None

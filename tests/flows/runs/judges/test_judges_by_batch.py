@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def _until(run: "subprocess.Popen[bytes]", is_so: Callable[[], bool]) -> None:
 
 def _n_replies(folder: Path) -> int:
     try:
-        with sqlite3.connect(f"file:{folder}/lake/ledger.db?mode=ro", uri=True) as ledger:
+        with closing(sqlite3.connect(f"file:{folder}/lake/ledger.db?mode=ro", uri=True)) as ledger, ledger:
             return int(ledger.execute("SELECT count(*) FROM replies").fetchone()[0])
     except sqlite3.OperationalError:  # not there yet
         return 0
