@@ -149,6 +149,11 @@ class ReadScores:
     not_applicable: frozenset[str] = frozenset()
     unreadable: Mapping[str, ParseReason] = field(default_factory=dict)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every item was answered, readably or not; one that was left out may be in another reply to the request."""
+        return ParseReason.MISSING_KEY not in self.unreadable.values()
+
     def as_dict(self) -> dict[str, object]:
         """What `salon parse` prints."""
         said: dict[str, object] = {"error": ParseReason.RULE_VIOLATION.value} if self.violated else {}

@@ -1,18 +1,19 @@
 """Replies that answer several items: a line for each, or a list by position or by id. One answer's text is numbers.py's.
 
-A list of another length than the items' is no score: which answer is whose would be a guess. An item whose own answer cannot be
-read has a reason of its own, and the others stand.
+A list of another length than the items' is no score: which answer is whose would be a guess. But lines that each say whose they
+are keep their answers where others were left out. An item whose own answer cannot be read has a reason of its own too.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from rubrics.model import Dimension
+from rubrics.model import Dimension, Items
 from rubrics.replies.json_objects import decoded
-from rubrics.replies.labels import key_patterns, normal
+from rubrics.replies.labels import key_patterns, normal, whose_by_number, whose_by_text
 from rubrics.replies.numbers import BLANK, Value, on_scale, read_number
 from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
@@ -42,10 +43,11 @@ def of_item(dimension: Dimension, item: Mapping[str, Any]) -> Dimension:
     return replace(dimension, answers=scored)
 
 
-def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
+def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]], declared: Items | None = None) -> Answers:
     """A line for each item. Numbered lines may have others between them; an opening line that ends in a colon is no answer.
 
-    A number said twice with two answers is none: which of them is meant would be a guess.
+    A number said twice with two answers is none: which of them is meant would be a guess. With `declared`, how the items were
+    shown, some lines may have been left out (MISSING_KEY) where each of the others says by itself whose it is.
     """
     lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
     found = [(one[1], line[one.end() :].strip()) for line in lines if (one := _ENUMERATED.match(line))]
@@ -54,8 +56,10 @@ def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any
         if any(said != numbered[number] for number, said in found):
             return ParseReason.AMBIGUOUS
         lines = list(numbered.values())
-    elif len(lines) == len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
+    elif 1 < len(lines) <= len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
         lines = lines[1:]
+    if declared and len(lines) < len(items) and (kept := _read_some(lines, dimension, items, declared)):
+        return kept
     if len(lines) != len(items):
         return (
             ParseReason.MALFORMED
@@ -70,6 +74,26 @@ def read_lines(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any
     ]
     is_any = any(value is not ParseReason.WRONG_TYPE for value in said)
     return said if is_any else ParseReason.NOT_FOUND
+
+
+def _read_some(lines: Sequence[str], dimension: Dimension, items: Sequence[Mapping[str, Any]], declared: Items) -> list[Value]:
+    """An answer for each item, MISSING_KEY where its line was left out; none at all where one line does not say whose it is."""
+    bare = [line[bullet.end() :] if (bullet := _BULLET.match(line)) else line for line in lines]
+    found = [_ENUMERATED.match(line) for line in bare]
+    rest = [line[one.end() :] if one else line for line, one in zip(bare, found, strict=True)]
+    places, is_prose_allowed = whose_by_text(rest, items), True
+    if not places:
+        # "3: 2, since one is cut" may say 3 for the second item: beside numbers the answer must be all of the line.
+        places = whose_by_number([one and one[1] for one in found], rest, items, declared)
+        is_prose_allowed = bool(dimension.answers)
+    said = dict(zip(places, rest, strict=False))
+    read = [
+        _value(_bare(said[place], item), of_item(dimension, item), is_prose_allowed=is_prose_allowed)
+        if place in said
+        else ParseReason.MISSING_KEY
+        for place, item in enumerate(items)
+    ]
+    return read if any(isinstance(value, Decimal) or value is ParseReason.NOT_APPLICABLE for value in read) else []
 
 
 def _unnumbered(lines: Sequence[str]) -> list[str]:

@@ -101,7 +101,7 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
     if declines(sentences, has_text=judged.has_text):
         said: Answers = ParseReason.REFUSAL
     elif rubric.reply_format is ReplyFormat.LINES:
-        said = read_lines(answer, dimension, items)
+        said = read_lines(answer, dimension, items, None if is_cut else rubric.items)
     else:
         said = read_list(answer, dimension, items, is_cut=is_cut)
     if isinstance(said, ParseReason):

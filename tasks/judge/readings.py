@@ -68,8 +68,8 @@ def any_readable(rubric: Rubric, requests: pl.DataFrame, replies: pl.DataFrame) 
 
 
 def is_reaskable(read: ParsedScore | None) -> bool:
-    """Whether an answer that was read so is worth to be asked for once more."""
-    return isinstance(read, Unreadable) and read.reason not in NOT_REASKED
+    """Whether an answer that was read so is worth to be asked for once more: it cannot be read, or leaves out an item."""
+    return read.reason not in NOT_REASKED if isinstance(read, Unreadable) else read is not None and not read.is_whole
 
 
 def is_reask_due(rubric: Rubric, variant: str | None, facts_json: str, answer: Answer) -> bool:

@@ -137,14 +137,13 @@ def _instrument(ask: _Ask, rubrics: Mapping[str, Rubric]) -> tuple[Rubric, Varia
 
 
 def _first_readable(asks: list[_Ask], rubric: Rubric) -> _Reading | _Failure:
-    """The first ask that can be read; where there is none, what became of the first ask. Each text is parsed once at most."""
-    failures: list[_Failure] = []
+    """The first ask that can be read whole, else the first that leaves items out; else what became of the first ask."""
+    outcomes: list[_Reading | _Failure] = []
     for ask in asks:
-        outcome = _read(ask, rubric)
-        if isinstance(outcome, _Reading):
+        outcomes.append(outcome := _read(ask, rubric))
+        if isinstance(outcome, _Reading) and outcome.read.is_whole:
             return outcome
-        failures.append(outcome)
-    return failures[0]
+    return next((outcome for outcome in outcomes if isinstance(outcome, _Reading)), outcomes[0])
 
 
 def _read(ask: _Ask, rubric: Rubric) -> _Reading | _Failure:

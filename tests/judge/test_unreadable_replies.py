@@ -17,7 +17,7 @@ from schemas.errors import UnreadableError
 from schemas.records import ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason as R
 from tasks.judge.outcome import Outcome
-from tasks.judge.readings import N_SPREAD, N_UNREADABLE, Sight, spread, why_nothing
+from tasks.judge.readings import N_SPREAD, N_UNREADABLE, Sight, is_reaskable, spread, why_nothing
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
 from tests.support.asking import ask_shard
@@ -184,6 +184,7 @@ READ = {
     "scores that break a rule": (ReadScores({"a": 1}, violated={"a": (0, 0)}), None),
     "nothing applies": (ReadScores({}, not_applicable=frozenset("a")), None),
     "one item of two": (ReadScores({"a": 1}, unreadable={"b": R.MALFORMED}), None),
+    "an item left out": (ReadScores({"a": 1}, unreadable={"b": R.MISSING_KEY}), None),
     "no item of two": (ReadScores({}, unreadable={"a": R.MALFORMED, "b": R.AMBIGUOUS}), R.MALFORMED),
     "none": (Unreadable(R.EMPTY), R.EMPTY),
 }
@@ -192,6 +193,12 @@ READ = {
 @pytest.mark.parametrize(("read", "reason"), READ.values(), ids=READ.keys())
 def test_why_no_number_can_be_taken(read: Any, reason: R | None) -> None:
     assert why_nothing(read) is reason
+
+
+def test_a_reply_that_leaves_an_item_out_is_asked_for_once_more_and_one_that_answers_all_is_not() -> None:
+    assert is_reaskable(ReadScores({"a": 1}, unreadable={"b": R.MISSING_KEY}))
+    assert not is_reaskable(ReadScores({"a": 1}, unreadable={"b": R.MALFORMED}))
+    assert not is_reaskable(None), "a filtered reply"
 
 
 def test_a_judge_that_was_blind_stays_so_whatever_is_still_under_way_says() -> None:

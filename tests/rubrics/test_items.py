@@ -1,6 +1,7 @@
 """Items: which lists cannot be asked, and replies that answer several, of which each answer must be the item's own."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,15 @@ import pytest
 
 from rubrics.items import BadItems, items_of
 from rubrics.loading import load_rubric
-from rubrics.model import Dimension, Rubric
+from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.replies.item_forms import read_lines, read_list
 
 YES_NO = Dimension("answer", ("answer",), 0, 1, answers=(("yes", 1.0), ("no", 0.0)))
 NUMBER = Dimension("answer", ("answer",), 0, 10)
 TWO = [{"id": "a", "text": "Is it red?"}, {"id": "b", "text": "Is it big?"}]
+SHOWN = Items("items", True, {"questions": ItemText("{question}")}, {"text": "question"})
+FOUR = [{"id": id_, "text": f"Is it {word}?"} for id_, word in zip("abcd", ("red", "big", "round", "wet"), strict=True)]
+PLAIN = [{"id": id_, "text": word} for id_, word in zip("abcd", ("red", "red hat", "hat", "wet"), strict=True)]
 DECLARED = """\
 id = "asked"
 version = "1"
@@ -57,10 +61,69 @@ def rubric_of(folder: Path, scale: str = "answers = { yes = 1, no = 0 }") -> Rub
         ("1. yes\n2. no\n\nOnce more:\n1. yes\n2. no", YES_NO, [1, 0]),
         ("1. yes\n2. no\n\nOnce more:\n1. no\n2. no", YES_NO, "ambiguous"),
         ("1. yes\n1. no\n2. yes", YES_NO, "ambiguous"),
+        ("The answer:\nyes", YES_NO, "not_found"),  # the second item's, by its place
     ],
 )
 def test_lines(reply: str, dimension: Dimension, said: object) -> None:
     assert read_lines(reply, dimension, TWO) == said
+
+
+LOST = "missing_key"
+
+
+@pytest.mark.parametrize(
+    ("reply", "dimension", "items", "said"),
+    [
+        ("1. yes\n2. no\n4. yes", YES_NO, FOUR, [1, 0, LOST, 1]),
+        ("Here are the answers:\n- Q2: no\n- Q4: yes", YES_NO, FOUR, [LOST, 0, LOST, 1]),
+        ("0. yes\n1. no\n3. yes", YES_NO, FOUR, [1, 0, LOST, 1]),
+        ("1. yes\n2. perhaps\n4. yes", YES_NO, FOUR, [1, "wrong_type", LOST, 1]),
+        ("1: 7\n3: 2, since one is cut\n4: 9", NUMBER, FOUR, [7, LOST, "wrong_type", 9]),
+        ("Is it wet? no\nIs it red? yes", YES_NO, FOUR, [1, LOST, LOST, 0]),
+        ("1. Is it red? yes\n2. Is it round? no", YES_NO, FOUR, [1, LOST, 0, LOST]),
+        ("red: yes\nwet: no", YES_NO, PLAIN, [1, LOST, LOST, 0]),
+        ("1. yes\n2. no\n3. yes", YES_NO, FOUR, LOST),  # its own count, or the last left out
+        ("yes\nno\nyes", YES_NO, FOUR, LOST),
+        ("1. yes\nno\n4. yes", YES_NO, FOUR, LOST),
+        ("1. yes\n1. yes\n4. yes", YES_NO, FOUR, LOST),
+        ("2. yes\n1. yes\n4. yes", YES_NO, FOUR, LOST),
+        ("1. yes\n2. no\n5. yes", YES_NO, FOUR, LOST),
+        ("0. yes\n2. no\n4. yes", YES_NO, FOUR, LOST),
+        ("4. yes", YES_NO, FOUR, "not_found"),
+        ("1. yes\n3. Is it big? no\n4. yes", YES_NO, FOUR, LOST),
+        ("Is it red? yes\nIs it red? no", YES_NO, FOUR, LOST),
+        ("red hat: yes\nwet: no", YES_NO, [PLAIN[0], *PLAIN[2:]], LOST),
+        ("1. so\n2. so\n4. so", YES_NO, FOUR, LOST),
+        ("1. yes\n2. no\n4. yes", YES_NO, [one | {"text": f"Q{k}: {one['text']}"} for k, one in enumerate(FOUR, 1)], LOST),
+        ("1. yes\n2. no\n4. yes", YES_NO, [{"id": one["id"]} for one in FOUR], LOST),
+    ],
+)
+def test_a_line_that_was_left_out_costs_its_own_item_where_the_others_say_whose_they_are(
+    reply: str, dimension: Dimension, items: list[dict[str, str]], said: object
+) -> None:
+    assert read_lines(reply, dimension, items, SHOWN) == said
+
+
+@pytest.mark.parametrize("each", ["{number}. {question}", "Question 3: {question}", "{id}. {question}"])
+def test_numbers_say_nothing_where_the_judge_was_shown_others(each: str) -> None:
+    shown = Items("items", True, {"questions": ItemText(each)}, {"text": "question"})
+    ids = [one | {"id": id_} for one, id_ in zip(FOUR, ("1", "2", "4", "5"), strict=True)]
+    assert read_lines("1. yes\n2. no\n4. yes", YES_NO, ids, shown) == LOST
+    assert read_lines("Is it red? yes\nIs it big? no", YES_NO, ids, shown) == [1, 0, LOST, LOST], "a text says whose it is"
+
+
+def test_an_answer_never_lands_on_another_item() -> None:
+    """Whichever lines are left out, with their numbers kept or counted anew; the answers that are yes differ for each."""
+    for n in range(2, 6):
+        items = [{"id": f"i{place}", "text": f"Is it {'x' * place}?"} for place in range(n)]
+        for yes in range(n):
+            answers = ["yes" if place == yes else "no" for place in range(n)]
+            for kept in (kept for size in range(1, n) for kept in combinations(range(n), size)):
+                for first in (0, 1):
+                    read = read_lines("\n".join(f"{k + first}. {answers[k]}" for k in kept), YES_NO, items, SHOWN)
+                    assert not isinstance(read, list) or read == [int(k == yes) if k in kept else LOST for k in range(n)]
+                    anew = "\n".join(f"{number}. {answers[k]}" for number, k in enumerate(kept, first))
+                    assert not isinstance(read_lines(anew, YES_NO, items, SHOWN), list)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,32 @@ OF_OTHER_FORMS = {
 }  # fmt: skip
 
 
+SOME, OTHERS, ALL = "A? yes\nB? no", "B? yes\nC? no", "no\nno\nno"
+LOST = (None, None, "missing_key")
+
+
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        ((SOME,), [(1, 0, None), (0, 0, None), LOST]),
+        ((SOME, ALL), [(0, 1, None)] * 3),
+        ((SOME, OTHERS), [(1, 0, None), (0, 0, None), LOST]),
+        (("yes\nno", OTHERS), [LOST, (1, 1, None), (0, 1, None)]),
+        ((SOME, "What?"), [(1, 0, None), (0, 0, None), LOST]),
+    ],
+)
+def test_an_ask_that_answers_every_item_counts_before_one_that_leaves_some_out(lakes, asks, said):
+    """All answers are of one reply: what one ask left out is not taken from the other."""
+    items = Items("items", True, {}, {})
+    lines = replace(
+        lakes.rubrics["marks"], reply_format=ReplyFormat.LINES, items=items, rules=(),
+        variants={None: Variant(None, None, None, (WORD,))},
+    )  # fmt: skip
+    facts = json.dumps({"items": [{"id": name, "text": f"{name.upper()}?"} for name in "abc"]})
+    rows = parse_part(*marks(*(("answered", text) for text in asks), facts=facts), {"marks": lines})
+    assert rows.select("score", "ask_index", "reason").rows() == said
+
+
 @pytest.mark.parametrize(("form", "items", "dimension", "said", "facts"), OF_OTHER_FORMS.values(), ids=OF_OTHER_FORMS)
 def test_a_rule_holds_whatever_the_reply_is_read_from(lakes, form, items, dimension, said, facts):
     """The verdict of the numbers is made apart from the reader's: where they differ, the data checks stop the publication."""

@@ -157,6 +157,29 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     assert again.sort(SCORES.key).equals(pl.read_parquet(of_items))
 
 
+def test_a_line_that_was_left_out_is_asked_for_once_more_and_costs_its_own_item(
+    tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    rubric = RUBRIC.format(asked="together", reply="lines").replace("[items]", '[items]\nfields = { text = "question" }')
+    write_rubric(tmp_path, "together", rubric, PROMPT)
+    paint(tmp_path)
+    pictures = sorted((tmp_path / "scenes").rglob("*.png"))
+    rows = [{"image": str(p.relative_to(tmp_path)), "items": items} for p, items in zip(pictures, LISTS[1:], strict=False)]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "b.toml").write_text(BENCHMARK.format(asked="together", url=provider.url))
+    provider.answers = lambda texts: "1. yes\n3. no" if "sky" in texts else "yes\nyes"
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert len(provider.seen) == 3, "a better reply may come, and is asked for once"
+    scores = rows_of(Lake(tmp_path / "lake"), SCORES)
+    lost = scores.filter(status="unreadable", dimension="answer")
+    assert lost.select("item", "reason").rows() == [("dog", "missing_key")]
+    of_kinds = scores.filter(pl.col("dimension").is_in(["things", "colours"])).select("item", "score").rows()
+    assert sorted(of_kinds, key=str) == [("cup", 1), ("dog", 1), ("dog", None), ("fur", 1), ("fur", 1), ("sky", 0)]
+    (publication,) = (path for path in (tmp_path / "lake" / "publish" / "v1" / "items").iterdir() if path.is_dir())
+    assert salon("verify", publication, "--file", "b.toml").code == 0
+
+
 @pytest.mark.parametrize(("asked", "reply"), [("each", "answer"), ("together", "lines")])
 def test_published_answers_to_items_are_imported(asked: str, reply: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
     write_rubric(tmp_path, asked, RUBRIC.format(asked=asked, reply=reply), PROMPT)
