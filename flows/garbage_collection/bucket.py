@@ -19,9 +19,10 @@ from tasks.lake.object_store.cache_folder import CLEARED
 from tasks.lake.object_store.client import Bucket, Stored, each
 from tasks.lake.reading import PARTITION_KEYS, Lake
 from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, PROVENANCE
+from tasks.publish.withdrawn import FOLDER as WITHDRAWN
 from tasks.stopping import check_not_stopped
 
-_READ_IN = frozenset({"pins", "anchors", "nights", CHECKS.name, RUNS.name})
+_READ_IN = frozenset({"pins", "anchors", "nights", WITHDRAWN, CHECKS.name, RUNS.name})
 _READ = frozenset({MANIFEST, PROVENANCE, POINTER, GOOD_POINTER})
 _KEPT_HERE_ALONE = frozenset({*NOTES, "data_docs", "locks"})  # of the cache folder, which may be deleted at any time
 

@@ -107,6 +107,22 @@ def test_what_goes_and_what_stays(
     assert "would go: 0 items" in salon("gc", "--lake", url, "--older-than", "0")[1]
 
 
+def test_what_was_taken_back_on_another_machine_is_no_night_and_goes_when_it_is_old(
+    url: str, ids: Ids, file: Path, objects: Objects, machine: Callable[[str], Lake], salon: Callable[..., Any]
+) -> None:
+    machine("two")
+    code, said, _ = salon("withdraw", file, ids["current"][:12], "--because", "a clock was ahead")
+    assert (code, f"current: {ids['night'][:12]}" in said) == (0, True), said
+    assert f"withdrawn/{ids['current']}.json" in objects.names()
+    machine("three")
+    assert "was taken back on" in salon("table", "--lake", url, "--publication", ids["current"])[1]
+    code, said, error = salon("gc", file, "--older-than", "0")
+    assert (code, f"nightly {ids['current'][:12]}, of " in said) == (0, True), error
+    assert salon("gc", file, "--older-than", "0", "--yes")[0] == 0
+    assert _of(objects, f"nightly/{ids['current']}") == []
+    assert ids["night"] in {one.publication_id for one in publications(machine("two").root)}, "current now"
+
+
 def test_pins_are_seen_on_every_machine(url: str, ids: Ids, machine: Callable[[str], Lake], salon: Callable[..., Any]) -> None:
     assert salon("pin", ids["old"][:6], "--lake", url)[0] == 0
     assert [one.publication_id for one in pins(machine("two").root)] == [ids["old"]]
