@@ -63,6 +63,8 @@ def look_again(lake_root: Path, *folders: str) -> None:
         for path in (lake_root / home / name).glob("*/"):
             if len(path.name) == DIGEST_LENGTH and path.name not in ids:
                 remove(lake_root, path)
+        if not ids and "/" not in name:  # a benchmark may have agreements alone
+            look_again(lake_root, f"{name}/{AGREEMENTS}")
         each(bring, [lake_root / home / name / one / MANIFEST for one in ids])
         for pointer in (POINTER, GOOD_POINTER):
             if not any(refresh(lake_root, bucket, one) for one in files if one.path.endswith(f"/{pointer}")):

@@ -92,10 +92,12 @@ def index_page(lake_root: Path, behind: Behind) -> bytes:
     whole, spoiled = readable(lake_root)
     for publication in whole:
         by_name.setdefault(publication.benchmark, []).append(publication)
+    for pointer in home.glob(f"*/{AGREEMENTS}/{POINTER}"):  # also where nothing else was published
+        by_name.setdefault(pointer.parents[1].name, [])
     for name in [name for name, mine in by_name.items() if not any(one.is_current for one in mine)]:
         if (home / name / POINTER).exists():  # the one it names cannot be read: none of the others is what readers are to see
             del by_name[name]
-    newest_first = sorted(by_name, key=lambda name: (by_name[name][-1].run_date, name), reverse=True)
+    newest_first = sorted(by_name, key=lambda name: (_run_date(home / name, by_name[name]), name), reverse=True)
     found, n_left = [], N_CHARTED
     gone, faults = each_taken_back(lake_root, [one.publication_id for one in whole])
     faults |= {id_: str(error) for id_, error in spoiled.items()}
@@ -107,6 +109,10 @@ def index_page(lake_root: Path, behind: Behind) -> bytes:
     told = {one.newer.publication_id for one in found if one.newer}
     not_read = list(dict.fromkeys(fault for id_, fault in faults.items() if id_ not in told))  # of a pointer once
     return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
+
+
+def _run_date(home: Path, mine: Sequence[Publication]) -> str:
+    return mine[-1].run_date if mine else (read_pointer(home / AGREEMENTS) or {}).get("run_date", "")
 
 
 def _benchmark(

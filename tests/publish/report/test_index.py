@@ -207,8 +207,10 @@ def test_nights_that_a_bridge_carried_over_are_hollow_and_say_who_measured_them(
     assert not re.search("shifted|hollow", write_index(tmp_path).read_text())
 
 
-def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one):
-    publish_one(tmp_path, small, 0)
+@pytest.mark.parametrize("is_published", [True, False])
+def test_agreement_is_shown_also_where_nothing_else_was_published(tmp_path, small, publish_one, is_published):
+    if is_published:
+        publish_one(tmp_path, small, 0)
     home = tmp_path / "publish" / "v1" / "nightly" / "agreement"
     row = {
         "publication_id": "a" * 64,
@@ -242,6 +244,8 @@ def test_agreement_that_was_measured_later_is_shown(tmp_path, small, publish_one
     page = write_index(tmp_path).read_text()
     assert ">0.71<" in page
     assert ">0.99<" not in page
+    told = ("No publication has a figure yet." in page, "All 0 publications" in page, "Nothing has been published" in page)
+    assert told == (not is_published, False, False)
 
 
 def test_hostile_names_are_texts(tmp_path, hostile, publish_one):
