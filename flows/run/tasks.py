@@ -191,7 +191,9 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     headlines = {board.rubric_id: board.dimension for board in reversed(pair_boards(tables.by_table)) if board.is_headline}
     cards = pair_cards(context.lake, context.ids, headlines)
     is_pictured = has_pages(context.lake, context.ids, n_pictured)
-    pages = {REPORT: report_page(name, tables.by_table, said, gallery, is_pictured=is_pictured, cards=cards)}
+    kinds = {(rubric.id, kind) for rubric in context.rubrics.values() for kind in rubric.kinds}
+    page = report_page(name, tables.by_table, said, gallery, is_pictured=is_pictured, cards=cards, kinds=kinds)
+    pages = {REPORT: page}
     cache = None if tables.is_proof else kept_tiles(context)
     further = compare_pages(context.lake, context.ids, cells, context.rubrics, name, n_pictured, cache)
     return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

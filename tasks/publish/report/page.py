@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -167,10 +167,12 @@ def report_page(
     *,
     is_pictured: bool = False,
     cards: Mapping[tuple[str, str], list[PairCard]] = MappingProxyType({}),
+    kinds: Collection[tuple[str, str]] = (),
 ) -> bytes:
     """The report as UTF-8 HTML: the same inputs give the same bytes. Of the tables only benchmark_long has to be there.
 
-    `is_pictured`: the pages of compare.py stand beside it; `cards`: by rubric and judge some pairs to lay side by side.
+    `is_pictured`: the pages of compare.py stand beside it; `cards`: by rubric and judge some pairs to lay side by side; `kinds`:
+    the rubrics and dimensions that count items in place of samples.
     """
     found = boards(tables)
     headlines = [board for board in found if board.is_headline]
@@ -196,6 +198,7 @@ def report_page(
         answers=said,
         pairs=pairs,
         pair_cards=cards,
+        kinds=kinds,
         headlines=headlines,
         figures={board.anchor: figures(board) for board in headlines[:N_CHARTED]},
         max_categories=MAX_CATEGORIES,

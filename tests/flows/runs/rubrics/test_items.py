@@ -1,6 +1,7 @@
 """Samples with items, from the source's list to the published figures: one request an item, and all in one."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,7 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
     assert sorted(frame["item"]) == ["cup", "cup", "dog", "dog", "fur"]
     assert "a parent failed: fur" in salon("explain", found["score"]["cell_id"]).out
     words = {"Is there a dog?": "No.", "Is its fur brown?": "yes"} if asked == "each" else dict.fromkeys(REPLIES, "")
+    report = (publication / "report.html").read_text()
     for page in ("report.html", "pictures-001.html"):
         of_dog = next(one for one in shown_items((publication / page).read_text()) if len(one) == 2 and "dog" in one[0])
         assert of_dog == [
@@ -138,6 +140,8 @@ def test_items_become_figures_that_are_dimensions_like_any_other(
             " ".join(f"Is its fur brown? colours not asked for things not asked for {words['Is its fur brown?']}".split()),
         ]
         assert asked == "each" or "No.\nyes</blockquote>" in (publication / page).read_text()
+    counted = re.findall(r'aria-label="Ranking: (\w+), .*?>Prompts</th><th scope="col" class="n">(\w+)</th>', report, re.DOTALL)
+    assert sorted(counted) == [("colours", "Items"), ("score", "Samples"), ("things", "Items")]
     assert salon("verify", publication, "--file", "b.toml").code == 0
     for row in found.values():
         explained = salon("explain", row["cell_id"])
