@@ -106,7 +106,7 @@ def alerts(found: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for one in found.partition_by("benchmark"):
         for night in one.partition_by("run_date"):
-            told = drifts(night, night["run_date"][0])
+            told = drifts(night.with_columns(changed_under=None), night["run_date"][0])
             models = sorted({row["model"] for alert in told for row in alert.payload["rows"]})
             rows.append({"benchmark": night["benchmark"][0], "since": night["since"][0], "is_told": bool(told), "models": models})
     return pl.DataFrame(

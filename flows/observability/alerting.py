@@ -40,7 +40,7 @@ _COMPARED = [
 ]  # fmt: skip
 _DRIFTED = [
     "rubric_id", "judge_model", "model", "checkpoint", "dimension", "verdict", "reason", "estimate", "ewma", "limit_low",
-    "limit_high", "anchor_ewma", "changed_on", "shift",
+    "limit_high", "anchor_ewma", "changed_on", "shift", "measured_by", "changed_under",
 ]  # fmt: skip
 _BLOCKED = ["cell_id", "rubric_id", "judge_model", "model", "checkpoint", "dimension", "category", "reason", "coverage"]
 _SHOWN_OF_A_LINEAGE = (ComparisonKind.PREDECESSOR.value, ComparisonKind.BASELINE.value)
@@ -87,7 +87,7 @@ def _worse_than(worse: pl.DataFrame) -> str:
 
 
 def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
-    """The alarms of one night: those that blame the models alone, and those in which the judge may have part."""
+    """The alarms of one night in drift_rows(): those that blame the models alone, those in which the judge may have part."""
     alarms = drift.filter(pl.col("run_date") == run_date, pl.col("is_alarm")).sort(
         "rubric_id", "judge_model", "model", "dimension"
     )

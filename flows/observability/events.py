@@ -14,9 +14,8 @@ from flows.observability.alerting import Alert
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark.file import Benchmark
 from schemas.lineage import newest_in
-from schemas.tables.nights import DRIFT
 from schemas.tables.published import COMPARISONS, STANDINGS
-from tasks.publish.living_tables import living_table
+from tasks.publish.living_tables import drift_rows
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
@@ -56,11 +55,11 @@ def alerts_after_run(
     alerts: list[Alert] = []
     if is_new and published.is_current and not is_backfill:
         compared, placed = (published.folder / f"{table.name}.parquet" for table in (COMPARISONS, STANDINGS))
-        drift = living_table(lake_root, DRIFT, name)
+        drift = drift_rows(lake_root, name)
         alerts += (
             alerting.regressions(pl.read_parquet(compared), newest_in(pl.read_parquet(placed))) if compared.is_file() else []
         )
-        alerts += alerting.drifts(pl.read_parquet(drift), run.run_date) if drift else []
+        alerts += [] if drift is None else alerting.drifts(drift, run.run_date)
     if is_new and not is_backfill:
         alerts += alerting.missed(missed_nights(lake_root, run.benchmark, run.run_date))
     if is_new:

@@ -21,7 +21,7 @@ from prefect.runtime import flow_run
 
 from flows.observability import alerting
 from flows.observability.artifacts import ProgressArtifact, page_address, show_in_prefect
-from flows.observability.events import emit_after_run
+from flows.observability.events import alerts_after_run, emit_after_run
 from flows.observability.trend_images import trend_markdown
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG
@@ -205,3 +205,16 @@ def test_events_are_sent_once_and_of_the_current_night(
     summary = summary_of(folder, board, is_new=is_new, is_current=is_current)
     sending = flow(name="sends events")(lambda: emit_after_run(run_of(tmp_path), summary, board))
     assert sending() == names
+
+
+def test_an_alarm_says_who_measured_its_night_and_under_whom_it_began(tmp_path: Path, folder: Path) -> None:
+    """A bridge gave the series the name of the judge that took over."""
+    rows = drift(5.0, 5.0, 9.0).with_columns(
+        verdict=pl.lit("model"), judge_model=pl.lit("new eye"), measured_by=pl.Series(["eye", "eye", "new eye"]),
+        changed_on=pl.lit(date(2026, 11, 2)),
+    )  # fmt: skip
+    write_living_table(tmp_path, DRIFT, folder.parent.name, rows)
+    summary = summary_of(folder, cells("step-1"), is_new=True, is_current=True)
+    alerts = alerts_after_run(run_of(tmp_path), summary.published, cells("step-1"))
+    (row,) = next(one.payload["rows"] for one in alerts if one.name == alerting.SCORE_DRIFT)
+    assert [row[name] for name in ("judge_model", "measured_by", "changed_under")] == ["new eye", "new eye", "eye"]
