@@ -9,6 +9,7 @@ from rubrics.declaration import Declaration, DimensionSection, ItemsSection, ref
 from rubrics.dimensions import derived_dimensions, read_dimension
 from rubrics.messages import Example, Message, Part
 from rubrics.model import Condition, Items, ItemText, ReplyFormat, Rubric, Rule, Variant, WordsOutside
+from rubrics.rendering import PLACEHOLDER
 from rubrics.sections import RuleSection, WhenSection
 from schemas.records import IMAGE
 
@@ -131,9 +132,11 @@ def _variants(folder: Path, declared: Declaration, prompts: Mapping[str, bytes])
 
 def _items(section: ItemsSection) -> Items:
     texts = {n: ItemText(t.each, t.join, t.before, t.after, t.strip) for n, t in section.texts.items()}
-    return Items(
-        section.column, section.asked == "together", texts, {str(k): v for k, v in section.fields.items()}, dict(section.kinds)
-    )
+    fields = {str(k): v for k, v in section.fields.items()}
+    beside_id = {slot for text in texts.values() for slot in PLACEHOLDER.findall(text.each)} - {fields.get("id", "id")}
+    if len(beside_id) == 1:  # all that an item says
+        fields = {"text": beside_id.pop()} | fields
+    return Items(section.column, section.asked == "together", texts, fields, dict(section.kinds))
 
 
 def _text(folder: Path, name: str, raw: bytes) -> str:

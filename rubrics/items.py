@@ -1,10 +1,9 @@
 """The items of a sample: read from its column, made into texts of a request, into what reading its reply needs.
 
-How a reply says an answer for each is replies/item_forms.py; what is computed of them is figures.py.
+How a reply says an answer for each is replies/items/; what is computed of them is figures.py.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from typing import Any
 import orjson
 
 from rubrics.model import Dimension, Items, ItemText, Rubric
-from rubrics.rendering import MissingColumns, Rendered, render, variant_of
+from rubrics.rendering import PLACEHOLDER, MissingColumns, Rendered, render, variant_of
 from rubrics.replies.labels import folded
 from rubrics.rules import facts, is_null
 from schemas.errors import InputError
@@ -21,7 +20,6 @@ from schemas.input_budget import JSON_LEVELS, is_too_deep
 
 N_ITEMS_MAX = 200
 N_ID_CHARACTERS_MAX = 200
-_SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class BadItems(InputError):  # noqa: N818 - what is wrong is said of the sample
@@ -130,7 +128,8 @@ def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None
     where = f"{declared.column}: item {item.id[:80]!r}"
     if not item.id.strip() or len(item.id) > N_ID_CHARACTERS_MAX:
         raise BadItems(f"{where} has no usable id; write 1 to {N_ID_CHARACTERS_MAX} characters")
-    slots = {slot for text in declared.texts.values() for slot in _SLOT.findall(text.each)}
+    shown = {slot for text in declared.texts.values() for slot in PLACEHOLDER.findall(text.each)}
+    slots = shown - {declared.fields.get("id", "id")} or shown  # an id asks nothing, where anything stands beside it
     if slots and not any(_shown(item.fields.get(slot)).strip() for slot in slots):
         raise BadItems(f"{where} has no text for {', '.join(sorted(slots))}, which is asked; fill it in")
     if not all(word.strip() for word in (*item.expected, *item.choices)):
@@ -138,12 +137,14 @@ def _check(declared: Items, dimensions: Sequence[Dimension], item: Item) -> None
     words = {folded(word) for word in item.choices or [word for one in dimensions for word, _ in one.answers]}
     if item.expected and not (words or dimensions[0].probability):
         raise BadItems(f"{where} expects an answer but names no others; give its choices, or answers = {{ yes = 1, no = 0 }}")
+    if item.expected and words and words.issubset(map(folded, item.expected)):
+        raise BadItems(f"{where} expects every answer that can be given; leave out those that are wrong")
     if item.expected and words and words.isdisjoint(map(folded, item.expected)):
         raise BadItems(f"{where} expects {item.expected[0][:80]!r}, which is not one of its possible answers")
 
 
 def _text(text: ItemText, items: Sequence[Item]) -> str:
-    each = [_SLOT.sub(lambda slot, item=item: _shown(item.fields.get(slot[1])), text.each) for item in items]  # type: ignore[misc]
+    each = [PLACEHOLDER.sub(lambda slot, item=item: _shown(item.fields.get(slot[1])), text.each) for item in items]  # type: ignore[misc]
     return text.before + text.join.join(one.strip() if text.is_stripped else one for one in each) + text.after
 
 

@@ -36,7 +36,8 @@ def remarks(rubric: Rubric) -> Iterator[str]:
 
 def _item_fields(rubric: Rubric) -> Iterator[str]:
     """Fields that texts take from each item and that look like a name known here: which there are, the data alone says."""
-    known = {*_item_texts(rubric), *_ITEM_FIELDS, *(rubric.items.fields.values() if rubric.items else ())}
+    fields = {k: v for k, v in rubric.items.fields.items() if k != "text"} if rubric.items else {}  # it may be the only one shown
+    known = {*_item_texts(rubric), *_ITEM_FIELDS, *fields.values()}
     for name, text in rubric.items.texts.items() if rubric.items else ():
         for field in dict.fromkeys(PLACEHOLDER.findall(text.each)):
             close = difflib.get_close_matches(field, sorted(known), n=1, cutoff=0.8)

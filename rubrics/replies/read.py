@@ -1,6 +1,6 @@
 """Reply text -> the scores it says, or the one reason it says none. The policy, an example for each reason: docs/replies.md.
 
-The forms are read in json_form.py, line_forms.py and item_forms.py; here stand the order of the questions and what the context
+The forms are read in json_form.py, line_forms.py and items/; here stand the order of the questions and what the context
 says. The lines of `salon parse` are jsonl.py.
 """
 
@@ -15,7 +15,9 @@ from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_bl
 from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
 from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import Judged, judged_by, saw_nothing
-from rubrics.replies.item_forms import Answers, of_item, read_lines, read_list
+from rubrics.replies.items.answers import Answers, of_item
+from rubrics.replies.items.lines import read_lines
+from rubrics.replies.items.lists import read_list
 from rubrics.replies.json_form import read_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
@@ -101,7 +103,7 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
     if declines(sentences, has_text=judged.has_text):
         said: Answers = ParseReason.REFUSAL
     elif rubric.reply_format is ReplyFormat.LINES:
-        said = read_lines(answer, dimension, items, None if is_cut else rubric.items)
+        said = read_lines(answer, dimension, items, rubric.items, is_cut=is_cut)
     else:
         said = read_list(answer, dimension, items, is_cut=is_cut)
     if isinstance(said, ParseReason):

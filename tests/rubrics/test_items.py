@@ -1,7 +1,7 @@
 """Items: which lists cannot be asked, and replies that answer several, of which each answer must be the item's own."""
 
 import json
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pytest
 from rubrics.items import BadItems, items_of
 from rubrics.loading import load_rubric
 from rubrics.model import Dimension, Items, ItemText, Rubric
-from rubrics.replies.item_forms import read_lines, read_list
+from rubrics.replies.items.lines import read_lines
+from rubrics.replies.items.lists import read_list
 
 YES_NO = Dimension("answer", ("answer",), 0, 1, answers=(("yes", 1.0), ("no", 0.0)))
 NUMBER = Dimension("answer", ("answer",), 0, 10)
@@ -33,7 +34,7 @@ key = "answer"
 [items]
 column = "items"
 asked = "together"
-texts = {{ questions = {{ each = "{{question}}" }} }}
+texts = {{ questions = {{ each = "{each}" }} }}
 [[figures]]
 key = "score"
 form = "mean"
@@ -43,9 +44,9 @@ parts = [{{ kind = "template" }}, {{ kind = "image" }}]
 """
 
 
-def rubric_of(folder: Path, scale: str = "answers = { yes = 1, no = 0 }") -> Rubric:
+def rubric_of(folder: Path, scale: str = "answers = { yes = 1, no = 0 }", each: str = "{question}") -> Rubric:
     (folder / "asked").mkdir()
-    (folder / "asked" / "rubric.toml").write_text(DECLARED.format(scale=scale))
+    (folder / "asked" / "rubric.toml").write_text(DECLARED.format(scale=scale, each=each))
     (folder / "asked" / "prompt.txt").write_text("{questions}")
     return load_rubric(folder / "asked")
 
@@ -102,6 +103,47 @@ def test_a_line_that_was_left_out_costs_its_own_item_where_the_others_say_whose_
     reply: str, dimension: Dimension, items: list[dict[str, str]], said: object
 ) -> None:
     assert read_lines(reply, dimension, items, SHOWN) == said
+
+
+WITH_IDS = Items("items", True, {"questions": ItemText("{id}: {question}")}, {"text": "question"})
+THREE = [{"id": id_, "text": text} for id_, text in (("2", "Is it red?"), ("3", "Is there a dog?"), ("1", "Is there a cup?"))]
+NAMED = [one | {"id": id_} for one, id_ in zip(THREE, ("red", "dog", "cup"), strict=True)]
+UNSURE = "ambiguous"
+
+
+@pytest.mark.parametrize(
+    ("reply", "items", "shown", "said"),
+    [
+        ("1: no\n2: yes\n3: yes", THREE, WITH_IDS, [1, 1, 0]),
+        ("2: yes\n3: yes\n1: no", THREE, WITH_IDS, [1, 1, 0]),
+        ("Of the three:\n3: yes\n\n2: yes\n1: no\nThat is all.", THREE, WITH_IDS, [1, 1, 0]),
+        ("1: no\n2: yes\n3: yes\n1: yes", THREE, WITH_IDS, UNSURE),
+        ("2: Is there a dog? yes\n3: Is it red? yes\n1: Is there a cup? no", THREE, WITH_IDS, UNSURE),
+        ("cup: no\nRed: yes\n**dog**: yes", NAMED, WITH_IDS, [1, 1, 0]),
+        ("cup: no\nyes\nyes", NAMED, WITH_IDS, UNSURE),
+        ("1. yes\n2. yes\n3. no", NAMED, WITH_IDS, [1, 1, 0]),
+        ("1: yes\n2: yes\n3: no", [one | {"id": str(k)} for k, one in enumerate(THREE, 2)], WITH_IDS, UNSURE),
+        ("1: yes\n2: yes\n3: no", THREE, SHOWN, [1, 1, 0]),  # ids it was not shown
+        ("3: no\n1: yes\n2: yes", THREE, SHOWN, UNSURE),
+        ("Is there a cup? no\nIs it red? yes\nIs there a dog? yes", THREE, SHOWN, [1, 1, 0]),
+        ("1. Is there a cup? no\n2. Is it red? yes\n3. Is there a dog? yes", THREE, SHOWN, [1, 1, 0]),
+        ("Is there a dog? yes\nyes\nno", THREE, SHOWN, UNSURE),
+        ("Is it red? yes\nyes\nno", THREE, SHOWN, [1, 1, 0]),
+    ],
+)
+def test_a_line_that_names_its_item_is_that_items_wherever_it_stands(
+    reply: str, items: list[dict[str, str]], shown: Items, said: object
+) -> None:
+    assert read_lines(reply, YES_NO, items, shown) == said
+
+
+def test_ids_in_any_order_give_each_item_its_own_answer() -> None:
+    """However the items are shown and the lines written."""
+    for order in permutations(("1", "2", "3")):
+        items = [{"id": id_, "text": f"Is it {id_}?"} for id_ in order]
+        for written in permutations(order):
+            reply = "\n".join(f"{id_}: {'yes' if id_ == '2' else 'no'}" for id_ in written)
+            assert read_lines(reply, YES_NO, items, WITH_IDS) == [int(id_ == "2") for id_ in order]
 
 
 @pytest.mark.parametrize("each", ["{number}. {question}", "Question 3: {question}", "{id}. {question}"])
@@ -162,11 +204,19 @@ def test_lists(reply: str, said: object) -> None:
         ({"question": "?", "expected": ""}, "empty answer"),
         ({"question": "?", "expected": "red", "choices": ["red", " "]}, "empty answer"),
         ({"question": "?", "expected": "red", "choices": ["blue", "green"]}, "expects 'red'"),
+        ({"question": "?", "expected": ["yes", "No"]}, "expects every answer"),
+        ({"question": "?", "expected": ["red", "blue"], "choices": ["blue", "red"]}, "expects every answer"),
     ],
 )
 def test_a_list_that_cannot_be_asked_or_would_give_one_score_whatever_is_said(item: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadItems, match=message):
         items_of(rubric_of(tmp_path), {"items": json.dumps([item])})
+
+
+def test_an_id_asks_nothing_where_a_text_stands_beside_it(tmp_path: Path) -> None:
+    rubric = rubric_of(tmp_path, each="{id}: {question}")
+    with pytest.raises(BadItems, match="no text for question"):
+        items_of(rubric, {"items": '[{"id": "a", "qestion": "Is it red?"}]'})
 
 
 def test_an_expected_answer_needs_others_beside_it(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""A line for each item: whose each is, and what it says.
+
+Another number of lines than the items' is no score: which answer is whose would be a guess. But lines that each say whose they
+are keep their answers where others were left out. An item whose own answer cannot be read has a reason of its own too.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from rubrics.model import Dimension, Items
+from rubrics.replies.items.answers import Answers, of_item, value_of
+from rubrics.replies.items.whose import said_of_another, shown_ids, whose_by_number, whose_by_text
+from rubrics.replies.numbers import BLANK, Value
+from schemas.statuses.rows import ParseReason
+
+_N_LINES_MAX = 2000
+_ENUMERATED = re.compile(
+    r"[\s*_`#>-]{0,8}+(?:item|question|q|answer)?\s?\(?([0-9]{1,4}+)\s?(?:\.(?![0-9])|[):])\s*+", re.IGNORECASE
+)
+_NAMED = re.compile(r"[\s*_`#>-]{0,8}+([^:：]{1,120}?)[\s*_`]{0,4}+[:：]\s*+")
+_BULLET = re.compile(r"[\s>]{0,8}+[-*•]\s++")
+_LINE = re.compile(r"\r\n|[\r\n]")
+
+
+def read_lines(
+    text: str,
+    dimension: Dimension,
+    items: Sequence[Mapping[str, Any]],
+    declared: Items | None = None,
+    *,
+    is_cut: bool = False,
+) -> Answers:
+    """A line for each item. Numbered lines may have others between them; an opening line that ends in a colon is no answer.
+
+    A line is for the item at its place, unless all lines name theirs: by the ids that the judge was shown (`declared`), or by
+    their texts. Lines that name others than those at their places are AMBIGUOUS, and so is a number said twice with two answers.
+    Where `declared` is given some may have been left out (MISSING_KEY) if each of the others says by itself whose it is.
+    """
+    lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
+    ids, counts = shown_ids(items, declared), [str(place) for place in range(1, len(items) + 1)]
+    leads = [lead for line in lines if (lead := _lead(line, ids))]
+    said = dict(leads)
+    names = ids if ids and sorted(said) == sorted(ids) else counts if list(said) == counts else []
+    if names:
+        if any(answer != said[name] for name, answer in leads) or (names is counts and not {*ids}.isdisjoint(counts)):
+            return ParseReason.AMBIGUOUS
+        lines = [said[name] for name in names]
+    elif 1 < len(lines) <= len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
+        lines = lines[1:]
+    if declared and not is_cut and len(lines) < len(items) and (kept := _read_some(lines, dimension, items, declared)):
+        return kept
+    if len(lines) > len(items):
+        return ParseReason.MALFORMED
+    if len(lines) < len(items):
+        return ParseReason.NOT_FOUND if len(lines) == 1 else ParseReason.MISSING_KEY
+    placed: Sequence[str] | None = lines if names else _in_places(lines, dimension, ids)
+    if placed is not None and said_of_another(placed, items):
+        placed = None if names and names is ids else _by_text(placed, items)
+    if placed is None:
+        return ParseReason.AMBIGUOUS
+    read = [
+        value_of(_bare(line, item), of_item(dimension, item), is_prose_allowed=True)
+        for line, item in zip(placed, items, strict=True)
+    ]
+    return read if any(value is not ParseReason.WRONG_TYPE for value in read) else ParseReason.NOT_FOUND
+
+
+def _lead(line: str, ids: Sequence[str]) -> tuple[str, str] | None:
+    """What a line names itself by, a number or an id that the judge was shown, and what stands behind it."""
+    if counted := _ENUMERATED.match(line):
+        return counted[1], line[counted.end() :].strip()
+    if ids and (named := _NAMED.match(line)):
+        id_ = {one.casefold(): one for one in ids}.get(named[1].casefold())
+        return (id_, line[named.end() :].strip()) if id_ is not None else None
+    return None
+
+
+def _in_places(lines: Sequence[str], dimension: Dimension, ids: Sequence[str]) -> list[str] | None:
+    """The lines without what counts them; None where their numbers count them otherwise, or one has another item's id."""
+    bare, leads = _unnumbered(lines), [_lead(line, ids) for line in lines]
+    if bare != _unbulleted(lines):
+        return bare
+    is_counted_otherwise = bool(dimension.answers) and all(lead and lead[0].isdigit() for lead in leads)
+    is_another = any(lead and lead[0] in ids and ids[place] != lead[0] for place, lead in enumerate(leads))
+    return None if is_counted_otherwise or is_another else bare
+
+
+def _by_text(lines: Sequence[str], items: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """The lines in the items' order, where each begins with the text of its own."""
+    places = whose_by_text(lines, items)
+    return [lines[places.index(place)] for place in range(len(items))] if places else None
+
+
+def _read_some(lines: Sequence[str], dimension: Dimension, items: Sequence[Mapping[str, Any]], declared: Items) -> list[Value]:
+    """An answer for each item, MISSING_KEY where its line was left out; none at all where one line does not say whose it is."""
+    bare = _unbulleted(lines)
+    found = [_ENUMERATED.match(line) for line in bare]
+    rest = [line[one.end() :] if one else line for line, one in zip(bare, found, strict=True)]
+    places, is_prose_allowed = whose_by_text(rest, items), True
+    if not places:
+        # "3: 2, since one is cut" may say 3 for the second item: beside numbers the answer must be all of the line.
+        places = whose_by_number([one and one[1] for one in found], rest, items, declared)
+        is_prose_allowed = bool(dimension.answers)
+    said = dict(zip(places, rest, strict=False))
+    read = [
+        value_of(_bare(said[place], item), of_item(dimension, item), is_prose_allowed=is_prose_allowed)
+        if place in said
+        else ParseReason.MISSING_KEY
+        for place, item in enumerate(items)
+    ]
+    return read if any(isinstance(value, Decimal) or value is ParseReason.NOT_APPLICABLE for value in read) else []
+
+
+def _unnumbered(lines: Sequence[str]) -> list[str]:
+    """Lines without their bullets, and without their numbers where these count them: a 4 before the third line is its answer."""
+    bare = _unbulleted(lines)
+    found = [_ENUMERATED.match(line) for line in bare]
+    numbers = [int(one[1]) for one, line in zip(found, bare, strict=True) if one and len(line) > one.end()]
+    if numbers not in [list(range(first, first + len(lines))) for first in (0, 1)]:
+        return bare
+    return [line[one.end() :] for one, line in zip(found, bare, strict=True) if one]
+
+
+def _unbulleted(lines: Sequence[str]) -> list[str]:
+    return [line[bullet.end() :] if (bullet := _BULLET.match(line)) else line for line in lines]
+
+
+def _bare(line: str, item: Mapping[str, Any]) -> str:
+    """A line without the item said back."""
+    text = item.get("text")
+    return line.strip().removeprefix(text).lstrip(" :*-–—") if isinstance(text, str) and text else line
