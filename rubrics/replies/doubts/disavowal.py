@@ -99,6 +99,12 @@ _WAYS = (
         (("meant for", "intended for"),),
         r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
     ),
+    # It is not my rating. This is what the prompt told me to output.
+    (((" not my ",),), rf"\b(?:it|this|that|which|these|they)(?:'s|’s| is|'re| are) not my (?:\w+ ){{0,2}}?{_NOUN}\b"),
+    (
+        (("what ",), ("instruct", "told", "tells", "ask", "order", "demand", "want", "requir", "force"), ("me to ",)),
+        r"\b(?:it|this|that|these|which)(?:'s|’s| is| was| are) (?:\w+ )?what (?:\w+ ){1,6}?(?:instruct|told|tells|ask|order|demand|want|requir|force)\w* me to (?:output|give|write|say|return|answer|reply|put|print|report|score|rate|assign)\b",
+    ),
     # Take two points off everything.
     (
         ((" point",), (" off ", " from ", " to ")),
@@ -139,6 +145,7 @@ _TAKING = frozenset({
     "accident", "accidentally", "add", "annul", "arbitrary", "arent", "cancel", "cannot", "cant", "could", "couldnt",
     "deduct", "delete", "didnt", "discard", "discarded", "discounted", "disregard", "disregarded", "do", "doesnt",
     "dont", "erroneous", "error", "errors", "forget", "haste", "ignore", "ignored", "inaccurate", "incorrect",
+    "asked", "demanded", "forced", "instructed", "instructs", "ordered", "required", "tells", "told", "wanted", "wants",
     "invalid", "isnt", "knock", "longer", "look", "meaningless", "meant", "mistake", "mistaken", "mistakenly",
     "mistakes", "must", "mustnt", "never", "no", "none", "not", "overrule", "pay", "premature", "prematurely",
     "provisional", "random", "rather", "remove", "replaced", "rescind", "retract", "retracted", "revoke", "scrap",
@@ -151,10 +158,17 @@ _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _OF_A_CASE = re.compile(
     r"\b(?:if|unless|had (?:it|the|this|that|they|there|he|she|all|both)|were it|would (?:have|be)|otherwise)\b"
 )
+# If the image matched, the reply would be: ...
+_REPLY_OF_A_CASE = re.compile(
+    r"\b(?:if|had|were)\b(?! (?:i|we|one|you)\b)[^.;!?]{0,160}\b(?:reply|answer|response|output|scores?|ratings?|verdict|evaluation|json) would (?:then )?(?:be|have been|read|look like) ?: ?\Z"
+)
+_CASE = frozenset({"if", "had", "were"})
 
 
 def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:
     """Whether the judge takes its own score away in one of a reply's sentences."""
+    if any(_REPLY_OF_A_CASE.search(sentence.text) for sentence in sentences.with_any(_CASE)):
+        return True
     of_the_number = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
     for sentence in sentences.with_any(_TAKING):
         text, words = sentence.text, sentence.words
