@@ -23,7 +23,7 @@ def one_step(reporter: Reporter, stage: str) -> Iterator[None]:
 class PartReporter(Reporter):
     """Hands on to `whole` the replies that come, `n_to_do` at most, attempts, waits and sentences; it begins and ends no stage.
 
-    `heard_from` is told of each reply's judge.
+    `heard_from` is told of each judge that answers.
     """
 
     def __init__(self, whole: Reporter, n_to_do: int, heard_from: Callable[[str], None]) -> None:
@@ -58,6 +58,10 @@ class PartReporter(Reporter):
     def hear_reply(self, reply: "JudgeReply") -> None:
         """Tell whose reply came."""
         self._heard_from(reply.judge_model)
+
+    def hear_from(self, judge: str) -> None:
+        """Tell whose provider has a batch."""
+        self._heard_from(judge)
 
     def say(self, sentence: str) -> None:
         """One sentence, in the whole's words."""

@@ -123,6 +123,9 @@ class Reporter:
             if self.heard is not None:
                 self.heard.count(reply)
 
+    def hear_from(self, judge: str) -> None:
+        """A judge answered, though not with a reply: its provider has a batch. Nothing counts it here."""
+
     def hear(self, bought: "Outcome") -> None:
         """Add what was found, asked or bought to what is heard, where somebody counts it."""
         with self._lock:

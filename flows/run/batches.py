@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from flows.executors.base import Submitted, Threads
 from flows.run.context import RunContext
@@ -55,6 +56,7 @@ class UnderWay:
             on_reply=self._hear,
             on_progress=lambda said: reporter.describe("judge", f"{whose}{said}"),
             on_sent=self._hear_sent,
+            on_look=partial(reporter.hear_from, self.asked.judge_model),
             is_asking=self.asked.is_asking,
             leaving=self.leaving,
         )

@@ -55,6 +55,7 @@ class BatchMachine:
     rules: BatchRules
     folder: Path
     is_asking: bool = True
+    on_look: Callable[[], object] = lambda: None  # told each time the provider says how it is with a batch
     files: dict[str, Path] = field(default_factory=dict)
     seen: dict[str, ProviderBatch] = field(default_factory=dict)
     over_capacity: list[int] = field(default_factory=list)
@@ -141,6 +142,7 @@ class BatchMachine:
             return
         del self._n_absent[batch.token]
         self.seen[batch.token] = seen
+        self.on_look()
         if seen.is_failed:
             self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
             if seen.is_over_capacity:
@@ -198,6 +200,7 @@ class BatchMachine:
 
     async def _adopt(self, batch: Batch, seen: ProviderBatch) -> None:
         self.seen[batch.token] = seen
+        self.on_look()
         await self._move(batch, BatchState.LIVE, provider_id=seen.provider_id)
 
     async def _cancel(self, seen: ProviderBatch) -> None:
