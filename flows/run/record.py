@@ -22,6 +22,8 @@ from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.lake.atomic_files import locked, write_bytes
+from tasks.ledger.mutex import silent_s
+from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.publish.machine_tables import record_run, runs
 from tasks.regular_files import content_of
@@ -30,7 +32,9 @@ STOPPED = "stopped"
 """The outcome of a run that ended before it had published, or was blocked."""
 _A_ROUNDING_USD = 1e-9
 _GONE_AFTER = timedelta(days=2)
-"""A process of another machine, or of before this one's start, cannot be looked up."""
+"""A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
+_SILENT_S = 600.0
+"""One of which it has: a paused one that goes on has a row in `runs` of its own, and what both have would count twice."""
 
 
 class Begun(BaseModel):
@@ -82,11 +86,14 @@ class _Asking(Begun):
     judges: list[str]
     process: Process
 
-    @property
-    def is_over(self) -> bool:
-        """Whether its process is gone."""
+    def is_over(self, ledger_url: str) -> bool:
+        """Whether its process is gone: seen here, else by what the ledger last heard of it, else by its age."""
         is_alive = lives(self.process)
-        return datetime.now(UTC) - self.started_at > _GONE_AFTER if is_alive is None else not is_alive
+        if is_alive is not None:
+            return not is_alive
+        with opened(ledger_url) as ledger:
+            unheard_s = silent_s(ledger, self.process)
+        return datetime.now(UTC) - self.started_at > _GONE_AFTER if unheard_s is None else unheard_s > _SILENT_S
 
 
 def record(
@@ -158,7 +165,7 @@ def record_killed(run: RunContext) -> None:
         return
     with locked(run.lake.root, f"asking-{run.benchmark.name}"):
         for path, note in _notes(run):
-            if note.is_over:
+            if note.is_over(run.ledger_url):
                 _record_killed(run, note)
                 path.unlink(missing_ok=True)
 

@@ -7,6 +7,7 @@ process that is gone is noticed at once on its machine, within a minute elsewher
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
 from typing import TypeVar
@@ -28,6 +29,9 @@ _IS_OWN = OWNERS.c.owner_id == bindparam("own")
 _UNDER = select(OWNERS.c.owner_id, OWNERS.c.expires_at_us, OWNERS.c.host, OWNERS.c.pid, OWNERS.c.process_started).where(
     OWNERS.c.owner_id.like(bindparam("pattern"))
 )
+_OF_PROCESS = select(func.max(OWNERS.c.expires_at_us)).where(
+    OWNERS.c.host == bindparam("host"), OWNERS.c.pid == bindparam("pid"), OWNERS.c.process_started == bindparam("started")
+)
 _EXTEND = update(OWNERS).where(_IS_OWN).values(expires_at_us=bindparam("until_us"))
 _END = delete(OWNERS).where(_IS_OWN)
 
@@ -44,6 +48,16 @@ def heartbeat(ledger: Ledger, name: str) -> Iterator[None]:
 def has_heartbeat(ledger: Ledger, name: str) -> bool:
     """Whether a living process says so under this name."""
     return ledger.read(lambda connection: _living(connection, _prefix("stands", name))) is not None
+
+
+def silent_s(ledger: Ledger, process: Process) -> float | None:
+    """For how long a process that had a row here counts as gone, by the ledger's clock; below 0 it lives. None without a row."""
+
+    def look(connection: Connection) -> float | None:
+        until_us = connection.scalar(_OF_PROCESS, asdict(process))
+        return None if until_us is None else (now_us(connection) - int(until_us)) / 1e6
+
+    return ledger.read(look)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, insert
 
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
@@ -112,6 +112,24 @@ def test_notes_of_other_runs_end_none(
     assert path.exists() == stays
     assert said in " ".join(run.err.split())
     assert runs(Lake(tmp_path / "lake"))["outcome"].to_list() == ["published"]
+
+
+@pytest.mark.parametrize(("silent_s", "stays"), [(700.0, False), (300.0, True), (-30.0, True)])
+def test_a_run_of_another_machine_is_over_once_the_ledger_has_not_heard_of_it_for_long(
+    silent_s: float, stays: bool, tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, judge_url)
+    started_at = datetime.now(UTC) - timedelta(days=3 if stays else 0)
+    path = tmp_path / "lake" / "asking" / "nights" / "one.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(NOTE | {"started_at": started_at.isoformat()}))
+    with Ledger(f"sqlite:///{tmp_path}/lake/ledger.db") as ledger:
+        until_us = int((time.time() - silent_s) * 1e6)
+        row = {"owner_id": "uses-one", "host": "another machine", "pid": 1, "process_started": "7", "expires_at_us": until_us}
+        ledger.alone_now(lambda connection: connection.execute(insert(OWNERS), [row]) and None)
+    assert salon("run", file).code == 0
+    assert path.exists() == stays
 
 
 def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
