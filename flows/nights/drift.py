@@ -27,7 +27,7 @@ from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
 from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.identity import asked_otherwise
-from tasks.publish.living_tables import write_living_table
+from tasks.publish.living_tables import living_table, write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, readable
 from tasks.publish.withdrawn import taken_back
@@ -49,6 +49,8 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
+        elif living_table(lake_root, DRIFT, benchmark) is not None:  # the others were taken back
+            target = write_living_table(lake_root, DRIFT, benchmark, DRIFT.empty())
         write_duckdb(lake_root, benchmark)
         return target
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from flows.night_opening import open_night
@@ -15,6 +16,8 @@ from flows.nightly import run_night
 from flows.nights.drift import standing_publications
 from flows.nights.record import notes
 from flows.run.context import RunContext
+from schemas.tables.nights import DRIFT
+from tasks.publish.living_tables import living_table
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, findings, runs_of
 from tests.support.night_world import World, n_billed, write_benchmark
@@ -179,6 +182,22 @@ def test_of_a_lake_without_notes_what_was_taken_back_is_in_no_series_and_the_fir
     assert salon("run", file).code == 0
     assert current(tmp_path / "lake").run_date == f"{datetime.now(UTC):%Y-%m-%d}"
     assert not list((tmp_path / "lake" / "publish").rglob("drift*.parquet")), "one night alone has no series"
+
+
+def test_of_two_nights_the_one_that_is_left_has_no_series(salon: Salon, tmp_path: Path, judge_url: str) -> None:
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    for days in (2, 1):
+        assert salon("run", file, "--run-date", f"{NOW.date() - timedelta(days=days)}").code == 0
+    last, lake = current(tmp_path / "lake").publication_id, tmp_path / "lake"
+    before = living_table(lake, DRIFT, "nights")
+    assert before
+    assert pl.read_parquet(before).height
+    assert salon("withdraw", file, last, "--because", "mistyped").code == 0
+    after = living_table(lake, DRIFT, "nights")
+    assert after
+    assert pl.read_parquet(after).schema == pl.read_parquet(before).schema
+    assert pl.read_parquet(after).is_empty()
 
 
 @pytest.mark.skipif(not COMPILER, reason="no C compiler is installed")
