@@ -131,27 +131,25 @@ def _of_folder(place: Path) -> Layout:
     alike = [parts for parts, kind, name in leaves if (kind, name, len(parts)) == (reader, file, depth)]
     if alike[0] and {parts[-1].lower() for parts in alike} <= _PARTS and reader in {"imagefolder", "huggingface"}:
         alike = [parts[:-1] for parts in alike]  # the reader looks below
-    levels = _levels(alike)
+    levels = _levels(alike, is_deep=reader in {"imagefolder", "huggingface", "webdataset"})
     path, first = (place.joinpath(*parts, *([file] if file else [])) for parts in (levels, alike[0][: len(levels)]))
     return Layout(reader, path, first, n_others=len(leaves) - len(alike))
 
 
-def _levels(alike: Sequence[tuple[str, ...]]) -> list[str]:
-    """The parts of the path below the place: placeholders for models and checkpoints, names where all are one folder's."""
+def _levels(alike: Sequence[tuple[str, ...]], *, is_deep: bool) -> list[str]:
+    """The parts of the path below the place, with placeholders for models and checkpoints. `is_deep`: a reader looks further."""
     by_level = [sorted({parts[n] for parts in alike}) for n in range(len(alike[0]))]
     of_checkpoints = [n for n, names in enumerate(by_level) if all(_CHECKPOINT.fullmatch(name) for name in names)]
-    last = of_checkpoints[0] if of_checkpoints else len(by_level) - 1
-    if last < 0:
-        return []
-    if last == 0 and not of_checkpoints:
-        return ["{model}"]
-    above = [names[0] if len(names) == 1 else None for names in by_level[: max(last - 1, 0)]]
-    if None in above:
+    last = of_checkpoints[0] if of_checkpoints and is_deep else len(by_level) - 1
+    if last <= 0 and not of_checkpoints:
+        return ["{model}"] if by_level else []
+    above = by_level[: max(last - 1, 0)]
+    if any(len(names) > 1 for names in above):
         raise SourceError(
             f"pictures lie {last + 1} folders deep, such as {'/'.join(alike[0])}; name a folder nearer to them, of which the "
             "folders below are models and, in these, checkpoints"
         )
-    return [*(name for name in above if name), *(["{model}"] if last else []), "{checkpoint}"]
+    return [*(names[0] for names in above), *(["{model}"] if last else []), "{checkpoint}"]
 
 
 def _leaves(place: Path) -> list[tuple[tuple[str, ...], str, str | None]]:
@@ -162,9 +160,11 @@ def _leaves(place: Path) -> list[tuple[tuple[str, ...], str, str | None]]:
         below: list[tuple[str, ...]] = []
         for parts in level[:N_FOLDERS]:
             folder = place.joinpath(*parts)
-            entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-            kind = _kind(entries)
-            if kind:
+            try:
+                entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+            except OSError as error:
+                raise SourceError(f"{folder} cannot be read: {error.strerror}") from error
+            if kind := _kind(entries):
                 found.append((parts, *kind))
             else:
                 below += [(*parts, entry.name) for entry in entries if entry.is_dir()]

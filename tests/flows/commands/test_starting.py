@@ -81,6 +81,12 @@ def _geneval(folder: Path) -> None:
             _lines(folder / "sdxl" / name / f"{n:05d}" / "metadata.jsonl", [{"tag": "single_object", "prompt": text}])
 
 
+def _by_subject(folder: Path) -> None:
+    for name in CHECKPOINTS:
+        for subject in ("cups", "dogs"):
+            _pictures(folder / name / subject, tuple(f"{prompt} beside {subject}" for prompt in PROMPTS))
+
+
 def _models(folder: Path) -> None:
     for name in ("sdxl", "flux"):
         _pictures(folder / name / "images", PROMPTS)
@@ -127,6 +133,12 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         "alignment",
     ),
     "GenEval": (_geneval, {"reader": "geneval", **BY_MODEL}, 6, "composition"),
+    "subjects below checkpoints": (
+        _by_subject,
+        {"reader": "imagefolder", "path": "pics/{checkpoint}", "model": "pics", "columns": {"prompt": "stem"}},
+        12,
+        "alignment",
+    ),
     "models": (
         _models, {"reader": "imagefolder", "path": "pics/{model}", "columns": {"prompt": "stem"}}, 6, "alignment",
     ),
