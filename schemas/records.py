@@ -14,7 +14,9 @@ from schemas.tables import fields as f
 from schemas.tables.field import Field
 
 UNNAMED = "unnamed"
-"""The checkpoint of a source that does not say; the model of a broken row that cannot say."""
+"""The checkpoint of a source that does not say."""
+UNKNOWN = "__unknown__"
+"""What a row that nobody could read should have said: in `samples` its model, in figures its category."""
 ALL_JUDGES = "__pooled__"
 """In the column judge_model: the verdicts of all judges together."""
 PEOPLE = "__people__"

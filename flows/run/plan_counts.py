@@ -16,10 +16,11 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import natural_key
+from schemas.records import UNKNOWN
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import JudgementStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES
-from tasks.aggregate.judged import NOT_KNOWN, is_of_cells
+from tasks.aggregate.judged import CATEGORY, NOT_KNOWN, is_of_cells
 from tasks.aggregate.scales import has_prompt, total_reason
 from tasks.context import StageContext
 
@@ -65,6 +66,7 @@ class WithoutTotal:
     model: str
     checkpoint: str
     categories: Sequence[str]
+    n_unread: int = 0  # rows of it that say no category and could not be used
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +107,14 @@ def asked_in(run: StageContext) -> Asked:
     """
     rubrics = {one.id: one for one in run.rubrics.values() if not one.is_of_pairs}
     counts, prompts = _counted(run, rubrics)
+    named = {one: counts.filter(rubric_id=one).with_columns(category=CATEGORY) for one in rubrics}
     cells: dict[tuple[str, str, Checkpoint], _Cell] = {}
-    for rubric_id, judge, model, checkpoint, category, status, _, n, _ in counts.iter_rows():
+    for rubric_id, judge, model, checkpoint, category, status, _, n, _ in chain(*(one.iter_rows() for one in named.values())):
         cell = cells.setdefault((rubric_id, judge, (model, checkpoint)), _Cell(Counter(), Counter()))
-        name = Total.UNNAMED.value if category is None else category
-        cell.samples[name] += n
-        cell.asked[name] += n if status == JudgementStatus.PLANNED else 0
+        cell.samples[category] += n
+        cell.asked[category] += n if status == JudgementStatus.PLANNED else 0
     floor = run.benchmark.gate.min_coverage
-    expected = {one: _expected(rubric, counts.filter(rubric_id=one)) for one, rubric in rubrics.items()}
+    expected = {one: _expected(rubric, named[one]) for one, rubric in rubrics.items()}
     sizes = [CategorySize(*key, len(found)) for key, found in prompts.items()]
     ordered = sorted(cells, key=lambda one: (one[:2], one[2][0], natural_key(one[2][1]), one[2][1]))
     with_total = [key for key in ordered if not all(total_reason(rubrics[key[0]], d.key) for d in rubrics[key[0]].dimensions)]
@@ -123,7 +125,7 @@ def asked_in(run: StageContext) -> Asked:
         list(_unasked(run, counts)),
         [one for key in with_total if (one := _blocked(key, cells[key], expected[key[0]], floor))],
         [
-            WithoutTotal(key[0], key[1], *key[2], sorted(absent))
+            WithoutTotal(key[0], key[1], *key[2], sorted(absent), cells[key].samples[UNKNOWN])
             for key in with_total
             if (absent := expected[key[0]] - cells[key].samples.keys())
         ],
@@ -163,7 +165,7 @@ def _counted(
 
 def _expected(rubric: Rubric, counts: pl.DataFrame) -> AbstractSet[str]:
     """The categories that a mean over categories needs: those that somebody has and the rubric has a prompt for."""
-    named = counts.with_columns(pl.col("category").fill_null(Total.UNNAMED.value)).select("category", "status").unique()
+    named = counts.filter(pl.col("category") != UNKNOWN).select("category", "status").unique()
     return {
         category
         for category, status in named.iter_rows()

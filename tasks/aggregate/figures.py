@@ -20,7 +20,8 @@ from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.outcomes import Outcomes, averaged
 from tasks.aggregate.prompt_sums import exact_sums
 from tasks.aggregate.scales import scale, score_steps, total_reason
-from tasks.aggregate.tallies import Tally, bound_means, bounds_of, commonest, macro_of, mean_of
+from tasks.aggregate.tallies import Tally, at_worst, bound_mean, bounds_of, commonest, macro_of, mean_of
+from tasks.aggregate.unknown_category import ALL_KNOWN, UnknownCategory
 
 Row = dict[str, object]
 _ROUNDING = 1e-12
@@ -58,8 +59,9 @@ def cell_rows(
     for estimand in Estimand:
         macro = macro_of(strata, estimand)
         yield {"category": Total.MACRO.value} | _describe(
-            whole, macro, estimand, metric, strata=strata, ends=ends, floor=floor, null_reason=why_not or missing
-        )
+            whole, macro, estimand, metric, strata=strata or [whole], ends=ends, floor=floor,
+            null_reason=why_not or missing, unknown=whole.unknown if strata else ALL_KNOWN,
+        )  # fmt: skip
         micro = mean_of(whole, estimand)
         yield {"category": Total.MICRO.value} | _describe(
             whole, micro, estimand, metric, strata=[whole], ends=ends, floor=floor, null_reason=why_not
@@ -76,8 +78,12 @@ def _describe(
     ends: tuple[float, float],
     floor: float,
     null_reason: CellReason | None = None,
+    unknown: UnknownCategory = ALL_KNOWN,
 ) -> dict[str, object]:
-    """A cell's figures. What it is, in this order: a number that does not exist, blocked, without interval, whole."""
+    """A cell's figures. What it is, in this order: a number that does not exist, blocked, without interval, whole.
+
+    `unknown`: failures that none of `strata` holds, and each may belong to.
+    """
     n_judgements, n_scored, failures = tally.count("n_judgements"), tally.count("n_scored"), tally.failures
     n_failed, coverage = n_judgements - n_scored, n_scored / n_judgements if n_judgements else None
     row: dict[str, object] = {
@@ -92,12 +98,13 @@ def _describe(
     if null_reason or coverage is None:
         return row | {"status": CellStatus.NULL.value, "reason": (null_reason or CellReason.NOT_APPLICABLE).value}
     level = _level(strata)
-    bounds = bounds_of(strata)
+    worst = [at_worst(strata, unknown, end) for end in ("low", "high")]
+    bounds = bounds_of(*worst)
     if estimate and not n_failed:  # the same sum in another order may differ in its last digit
         bounds = (estimate.mean, estimate.mean)
     row |= {"bound_low": bounds[0], "bound_high": bounds[1], "nominal_level": level}
     if estimand is Estimand.PROMPTS_LIKE_THESE:
-        low, high = (interval(mean, *ends, level, allows_for_skew=True) for mean in bound_means(strata))
+        low, high = (interval(mean, *ends, level, allows_for_skew=True) for mean in map(bound_mean, worst))
         row |= {"bound_ci_low": low.low if isinstance(low, Interval) else None}
         row |= {"bound_ci_high": high.high if isinstance(high, Interval) else None}
     if estimate is None or coverage < floor:

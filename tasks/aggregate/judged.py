@@ -15,8 +15,9 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import SourceError
 from schemas.metrics import CELL
+from schemas.records import UNKNOWN
 from schemas.statuses.cells import Total
-from schemas.statuses.rows import JudgementStatus
+from schemas.statuses.rows import JudgementStatus, SampleStatus
 from tasks.aggregate.scales import has_prompt
 from tasks.lake.request_rows import HASHES, Keys
 
@@ -26,6 +27,22 @@ PROMPT = [*CELL, "category", "prompt_id"]
 _CHUNK_ROWS = 1_000_000  # rows turned into numbers together
 NOT_KNOWN = [JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value]
 """Statuses of samples whose category the rubric has no prompt for."""
+_UNREAD = [SampleStatus.BAD_VALUE.value, SampleStatus.MISSING_VALUE.value]
+"""Of samples that the row itself, not its picture, makes unusable."""
+
+
+def _category() -> pl.Expr:
+    is_without, is_unusable = pl.col("category").is_null(), pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE.value
+    is_one = is_without & ~is_unusable & ~pl.col("status").is_in(NOT_KNOWN)
+    is_unknown = is_without & is_unusable & ~is_one.any() & ~is_without.all()
+    return pl.when(is_unknown).then(pl.lit(UNKNOWN)).otherwise(pl.col("category").fill_null(Total.UNNAMED.value))
+
+
+CATEGORY = _category()
+"""The category of each of one rubric's judgements; of samples without one, where others have one, `__unnamed__`.
+
+But UNKNOWN of an unusable sample without one where each usable sample has one: it belongs to a category that nobody could read.
+"""
 
 Array = npt.NDArray[Any]
 
@@ -83,18 +100,21 @@ def is_of_cells(rubric: Rubric) -> pl.Expr:
     """Of judgements, whether they are this rubric's and belong to cells.
 
     Left out: anchors (their occasion is not empty; they watch the judge), duplicates that an older release planned as none, and,
-    where the rubric dispatches on the category, samples without one: the rubric is not for them.
+    where the rubric dispatches on the category, samples without one: the rubric is not for them. A row that could not be read may
+    well have one.
     """
     is_counted = pl.col("status") != JudgementStatus.DUPLICATE.value
     is_mine = (pl.col("rubric_id") == rubric.id) & (pl.col("occasion") == "") & is_counted
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
         is_unknown = pl.col("status") == JudgementStatus.UNKNOWN_VALUE.value
-        is_mine &= pl.col("category").is_not_null() | is_unknown | (pl.col("status") == JudgementStatus.PLANNED.value)
+        is_unread = pl.col("reason").is_in(_UNREAD)
+        is_planned = pl.col("status") == JudgementStatus.PLANNED.value
+        is_mine &= pl.col("category").is_not_null() | is_unknown | is_unread | is_planned
     return is_mine
 
 
 def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
-    """The judgements of one rubric that belong to cells; a null category becomes `__unnamed__`.
+    """The judgements of one rubric that belong to cells, each in its CATEGORY.
 
     Raises SourceError where a category has a reserved name.
     """
@@ -115,7 +135,7 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     _refuse_reserved(mine)
     planned = np.flatnonzero((frame["status"] == JudgementStatus.PLANNED.value).to_numpy()).astype(np.int32)
     keys = Keys.of(frame.select(*HASHES)[planned], planned)
-    frame = frame.drop(*HASHES).with_columns(pl.col("category").fill_null(Total.UNNAMED.value))
+    frame = frame.drop(*HASHES).with_columns(category=CATEGORY)
     found, prompt, names = _prompts(frame)
     codes = np.unravel_index(found, [max(1, len(values)) for values in names])
     cells = np.ravel_multi_index(codes[:-1], [max(1, len(values)) for values in names[:-1]])
@@ -134,7 +154,8 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
 
 def known_prompts(judged: Judged, rubric: Rubric) -> Array:
     """Whether each prompt has a judgement in a category the rubric has a prompt for: else it is no part of a macro mean."""
-    in_known = np.array([has_prompt(rubric, category) for category in judged.strata["category"]], bool)[judged.stratum]
+    known = [category != UNKNOWN and has_prompt(rubric, category) for category in judged.strata["category"]]
+    in_known = np.array(known, bool)[judged.stratum]
     status = judged.frame["status"]
     is_planned = (status == JudgementStatus.PLANNED.value).to_numpy()
     is_known = is_planned | (in_known[judged.prompt] & ~status.is_in(NOT_KNOWN).to_numpy())

@@ -8,9 +8,9 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.metrics import CELL
-from schemas.statuses.cells import Total
+from schemas.records import UNKNOWN
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
-from tasks.aggregate.judged import NOT_KNOWN, Array, Judged, is_of_cells
+from tasks.aggregate.judged import CATEGORY, NOT_KNOWN, Array, Judged, is_of_cells
 from tasks.aggregate.outcomes import Outcomes
 from tasks.aggregate.scales import has_prompt, is_asked
 from tasks.aggregate.sequential import WHOLE, Look
@@ -32,6 +32,8 @@ class Reached:
         Looks with fewer than `floor` prompts planned in one of them are none: nothing is tested there. None where this is one.
         """
         planned = [self.n_prompts[name] for name in categories if name in self.n_prompts]
+        if not planned:  # nobody knows of which category its samples are
+            return None
         counts = [[each[place] for each in planned] for place in range(len(planned[0]))]
         whole = sum(1 / n for n in counts[-1])
         shares = {
@@ -98,7 +100,9 @@ def planned_prompts(judgements: pl.LazyFrame, rubric: Rubric) -> PlannedPrompts:
     kinds = sorted(rubric.kinds)
     mine = judgements.filter(is_of_cells(rubric), pl.col("first_look").is_not_null())
     counted = (
-        mine.group_by("judge_model", "first_look", category=pl.col("category").fill_null(Total.UNNAMED.value))
+        mine.with_columns(category=CATEGORY)
+        .filter(pl.col("category") != UNKNOWN)
+        .group_by("judge_model", "first_look", "category")
         .agg(
             n=pl.col("prompt_id").n_unique(),
             is_asked=(pl.col("status") == JudgementStatus.PLANNED.value).any(),

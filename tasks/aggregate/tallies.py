@@ -10,11 +10,13 @@ from itertools import pairwise
 import numpy as np
 
 from schemas.metrics import CELL
+from schemas.records import UNKNOWN
 from schemas.statuses.cells import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import Reached
 from tasks.aggregate.prompt_sums import PromptSums
+from tasks.aggregate.unknown_category import ALL_KNOWN, UnknownCategory, with_worst
 
 
 @dataclass(frozen=True)  # no slots: what many cells and comparisons ask for is worked out once
@@ -23,7 +25,7 @@ class Tally:
 
     `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
     judgements to which the dimension does not apply, also in categories that have no others and so no row. `reached`: how far
-    the cell was asked; None where all was at once.
+    the cell was asked; None where all was at once. `unknown`: the failures of no known category, which have columns too.
     """
 
     columns: Mapping[str, Array]
@@ -31,6 +33,7 @@ class Tally:
     failures_in: Mapping[str, Counter[str]]
     n_aside_in: Mapping[str, int] = field(default_factory=dict)
     reached: Reached | None = None
+    unknown: UnknownCategory = ALL_KNOWN
 
     @property
     def categories_aside(self) -> list[str]:
@@ -118,7 +121,7 @@ class Tally:
     def failed_shares(self) -> tuple[Array, Array]:
         """The share of failed judgements of each prompt, and the prompts, each once, sorted."""
         prompt, total, read = (self.columns[name] for name in ("prompt", "n_judgements", "n_scored"))
-        if len(self.categories) > 1:
+        if len(self.categories) > 1 or self.unknown.n:
             prompt, place = np.unique(prompt, return_inverse=True)
             total, read = (np.bincount(place, values) for values in (total, read))
         return (total - read) / total, prompt
@@ -136,6 +139,7 @@ def tallies(
     A cell to all of whose judgements the dimension does not apply has a tally without a prompt.
     """
     stratum = sums.columns["stratum"]
+    columns = {**sums.columns, "prompt": _told_apart(judged, sums)}
     starts = np.flatnonzero(np.diff(stratum, prepend=-1))
     parts: dict[tuple[str, ...], dict[str, tuple[slice, int]]] = {}
     for start, end in pairwise([*starts.tolist(), len(stratum)]):
@@ -155,11 +159,24 @@ def tallies(
         first, last = min(places), max(places)
         inner = {category: slice(rows.start - first, rows.stop - first) for category, (rows, _) in found.items()}
         reasons = {category: Counter(failed.get(number, {})) for category, (_, number) in found.items()}
-        mine = {name: values[first:last] for name, values in sums.columns.items()}
+        mine = {name: values[first:last] for name, values in columns.items()}
+        unknown = _unknown(mine, inner.pop(UNKNOWN, slice(0)))
         yield (
             dict(zip(CELL, cell_key, strict=True)),
-            Tally(mine, inner, reasons, aside.get(cell_key, {}), (reached or {}).get(cell_key)),
+            Tally(mine, inner, reasons, aside.get(cell_key, {}), (reached or {}).get(cell_key), unknown),
         )
+
+
+def _told_apart(judged: Judged, sums: PromptSums) -> Array:
+    """The number of each prompt; of one whose category is unknown, which nobody could read either, one that no other has."""
+    is_unknown = (judged.strata["category"] == UNKNOWN).to_numpy()[sums.columns["stratum"]]
+    return np.where(is_unknown, -1 - np.arange(len(is_unknown)), sums.columns["prompt"])
+
+
+def _unknown(columns: Mapping[str, Array], rows: slice) -> UnknownCategory:
+    n = int(columns["n_samples"][rows].sum())
+    ends = [float(np.add.reduce(columns[end][rows])) / n for end in ("low", "high")] if n else []
+    return UnknownCategory(n, *ends)
 
 
 def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:
@@ -185,21 +202,22 @@ def macro_of(strata: Sequence[Tally], estimand: Estimand = Estimand.PROMPTS_LIKE
     return mean_of_means(known) if known and len(known) == len(means) else None
 
 
-def bounds_of(strata: Sequence[Tally]) -> tuple[float, float]:
+def at_worst(strata: Sequence[Tally], unknown: UnknownCategory, end: str) -> list[tuple[Array, Array]]:
+    """Sums and numbers of the samples of each stratum's prompts, each failure at its `end`: low or high. Of `unknown` too."""
+    columns = [(stratum.columns[end], stratum.columns["n_samples"]) for stratum in strata]
+    score, is_low = getattr(unknown, end), end == "low"
+    return with_worst(columns, unknown.n, score, is_low=is_low) if unknown.n else columns
+
+
+def bounds_of(low: Sequence[tuple[Array, Array]], high: Sequence[tuple[Array, Array]]) -> tuple[float, float]:
     """The mean of the strata's means over all their samples, each failure at the lowest, then the highest, it can have been."""
-    lows, highs = (
-        [float(np.add.reduce(stratum.columns[end])) / stratum.count("n_samples") for stratum in strata] for end in ("low", "high")
-    )
-    return math.fsum(lows) / len(strata), math.fsum(highs) / len(strata)
+    lows, highs = ([float(np.add.reduce(sums)) / int(n.sum()) for sums, n in columns] for columns in (low, high))
+    return math.fsum(lows) / len(low), math.fsum(highs) / len(high)
 
 
-def bound_means(strata: Sequence[Tally]) -> tuple[ClusteredMean, ClusteredMean]:
-    """The same two means with the sampling error of their prompts: a failure's lowest and highest vary as scores do."""
-    found = []
-    for end in ("low", "high"):
-        columns = [(stratum.columns[end], stratum.columns["n_samples"]) for stratum in strata]
-        found.append(mean_of_means([clustered_mean(sums, n, np.zeros(len(n))) for sums, n in columns]))
-    return found[0], found[1]
+def bound_mean(columns: Sequence[tuple[Array, Array]]) -> ClusteredMean:
+    """One of the two means with the sampling error of its prompts: a failure's lowest and highest vary as scores do."""
+    return mean_of_means([clustered_mean(sums, n, np.zeros(len(n))) for sums, n in columns])
 
 
 def commonest(failures: Counter[str]) -> str:

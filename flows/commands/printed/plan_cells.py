@@ -105,9 +105,10 @@ def _blocked(preview: "Preview") -> Iterator[str]:
 
 
 def _without_total(preview: "Preview") -> Iterator[str]:
-    for (who, under), one in _together(preview, preview.asked.without_total, lambda one: tuple(one.categories)):
+    for (who, under), one in _together(preview, preview.asked.without_total, lambda one: (*one.categories, one.n_unread)):
         lacked = _listed(["without a category" if name == Total.UNNAMED else f"of category {name}" for name in one.categories])
-        yield f"{who} will have no mean over categories under {under}: no sample {lacked}, which others have"
+        unread = f"; of {one.n_unread:,} rows nobody could read the category (they are listed above)" if one.n_unread else ""
+        yield f"{who} will have no mean over categories under {under}: no sample {lacked}, which others have{unread}"
 
 
 def _together(preview: "Preview", found: Sequence[T], alike: Callable[[T], object]) -> Iterator[tuple[tuple[str, str], T]]:

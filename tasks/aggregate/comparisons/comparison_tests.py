@@ -14,6 +14,7 @@ from tasks.aggregate.intervals import LEVEL, effective_number, error_over_strata
 from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally
+from tasks.aggregate.unknown_category import Shared, UnknownCategory, with_worst_pairs
 
 POWER = 0.80
 
@@ -163,14 +164,16 @@ class Bound:
     n_effective: float
 
 
-def delta_bounds(a: Tally, b: Tally) -> tuple[Bound, Bound] | None:
-    """The lowest and the highest difference over the prompts judged for both: every failure at the end that makes it so."""
-    if not np.isin(a.columns["prompt"], b.columns["prompt"]).any():
-        return None
-    return _bound(a, b, ("low", "high")), _bound(a, b, ("high", "low"))
+def delta_bounds(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory] = ()) -> tuple[Bound, Bound]:
+    """The lowest and the highest mean difference over the prompts judged for both: each failure at the end that makes it so.
+
+    `unknown`: those of each of the two that may belong to any of the strata.
+    """
+    both = [(a, b) for a, b in strata if np.isin(a.columns["prompt"], b.columns["prompt"]).any()]
+    return _bound(both, unknown, ("low", "high")), _bound(both, unknown, ("high", "low"))
 
 
-def mean_of_bounds(bounds: Sequence[Bound]) -> Bound:
+def _mean_of_bounds(bounds: Sequence[Bound]) -> Bound:
     """The mean of the categories' bounds, as of their deltas."""
     n = len(bounds)
     se, df, sizes = np.array([(bound.se, bound.df, bound.n_effective) for bound in bounds]).T
@@ -178,11 +181,17 @@ def mean_of_bounds(bounds: Sequence[Bound]) -> Bound:
     return Bound(delta, *error_over_strata(se**2 * sizes, df, sizes), n**2 / float((1 / sizes).sum()))
 
 
-def _bound(a: Tally, b: Tally, ends: tuple[str, str]) -> Bound:
-    (prompts_a, sums_a, n_a), (prompts_b, sums_b, n_b) = (_by_prompt(one, end) for one, end in ((a, ends[0]), (b, ends[1])))
-    _, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
-    found = _difference(sums_a[in_a], n_a[in_a], sums_b[in_b], n_b[in_b])
-    return Bound(found.delta, found.se, found.df, found.n_effective)
+def _bound(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory], ends: tuple[str, str]) -> Bound:
+    columns: list[Shared] = []
+    for a, b in strata:
+        (prompts_a, sums_a, n_a), (prompts_b, sums_b, n_b) = (_by_prompt(one, end) for one, end in ((a, ends[0]), (b, ends[1])))
+        _, in_a, in_b = np.intersect1d(prompts_a, prompts_b, assume_unique=True, return_indices=True)
+        columns.append((sums_a[in_a], n_a[in_a], sums_b[in_b], n_b[in_b]))
+    first = next((one for one in unknown if one.n), None)
+    if first is not None:  # one scale has all of them
+        columns = with_worst_pairs(columns, sum(one.n for one in unknown), getattr(first, ends[0]), getattr(first, ends[1]))
+    found = [_difference(*each) for each in columns]
+    return _mean_of_bounds([Bound(one.delta, one.se, one.df, one.n_effective) for one in found])
 
 
 def _by_prompt(tally: Tally, end: str) -> tuple[Array, Array, Array]:

@@ -11,7 +11,6 @@ from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason,
 from tasks.aggregate.comparisons.comparison_tests import (
     delta_bounds,
     is_still,
-    mean_of_bounds,
     mean_of_paired,
     paired,
     sign_flip_p,
@@ -192,7 +191,7 @@ def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     if too_few or look is None or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
     row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width, "at": look}
-    row |= _bounds(a.cells[category], b.cells[category], joint.delta, both)
+    row |= _bounds(a, b, category, joint.delta, both)
     if is_still(joint, width):
         p = sign_flip_p([(stratum.delta, stratum.n_prompts) for stratum in strata], width)
         test = None if p is None else ComparisonTest.SIGN_FLIP.value
@@ -203,15 +202,15 @@ def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     return row | tested(joint, width, look)
 
 
-def _bounds(a: Row, b: Row, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
+def _bounds(a: Contestant, b: Contestant, category: str, delta: float, both: Sequence[tuple[Tally | None, Tally | None]]) -> Row:
     """What delta can have been: itself where no judgement of either failed, else the mean of its parts' bounds.
 
     With failures `bounds` are the two with their errors, for the corrected interval that families.py makes of them.
     """
-    if not a["n_failed"] and not b["n_failed"]:
+    if not a.cells[category]["n_failed"] and not b.cells[category]["n_failed"]:
         return {"delta_bound_low": delta, "delta_bound_high": delta}
-    parts = [found for one, other in both if one and other and (found := delta_bounds(one, other))]
-    low, high = (mean_of_bounds([part[end] for part in parts]) for end in (0, 1))
+    unknown = [a.tally.unknown, b.tally.unknown] if category in TOTALS else []
+    low, high = delta_bounds([(one, other) for one, other in both if one and other], unknown)
     return {"delta_bound_low": min(low.delta, delta), "delta_bound_high": max(high.delta, delta), "bounds": (low, high)}
 
 
@@ -219,7 +218,7 @@ def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list
     """The parts a cell is a mean of: itself, or for `__macro__` the categories."""
     if category != Total.MACRO:
         return [category]
-    return [next(iter(stratum.categories)) for stratum in strata_of(a.tally, expected)]
+    return [name for stratum in strata_of(a.tally, expected) for name in stratum.categories]
 
 
 def _why_not(a: Row, b: Row) -> ComparisonReason | None:

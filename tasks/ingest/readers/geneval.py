@@ -31,7 +31,7 @@ def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
             own = {"image": place, "item_id": folder, "seed": _number(name)}
             yield _row(values, own, number, place)
         if not pictures:
-            yield _without_pictures(values if isinstance(values, dict) else {}, folder)
+            yield _without_pictures(values, folder)
 
 
 def _row(values: dict[str, Any] | str, own: dict[str, Any], number: int, place: str) -> RawRow:
@@ -41,12 +41,12 @@ def _row(values: dict[str, Any] | str, own: dict[str, Any], number: int, place: 
     return RawRow(values | own, file, number, place)
 
 
-def _without_pictures(values: dict[str, Any], folder: str) -> RawRow:
-    place = f"{folder}/samples"
+def _without_pictures(values: dict[str, Any] | str, folder: str) -> RawRow:
+    place, own = f"{folder}/samples", {"item_id": folder}
+    if isinstance(values, str):
+        return _row(values, own, 1, place)
     detail = f"{place} holds no picture"
-    return RawRow(
-        values | {"item_id": folder}, f"{folder}/metadata.jsonl", 1, place, status=SampleStatus.MISSING_FILE, detail=detail
-    )
+    return RawRow(values | own, f"{folder}/metadata.jsonl", 1, place, status=SampleStatus.MISSING_FILE, detail=detail)
 
 
 def _prompt_folders(root: Path) -> list[str]:

@@ -100,6 +100,7 @@ def read_rows(source: ResolvedSource) -> Iterator[RawRow]:
 def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
     """The archive's samples; where it breaks off, a last one that says so (or a SourceError, if it is all there is)."""
     group: _Group | None = None
+    usual: set[str] = set()  # the members that samples before it have
     after = "its beginning"
     problem: str | None = None
     n_bytes = path.stat().st_size
@@ -112,6 +113,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
                 key, suffix = _split(member.name)
                 if group is None or group.key != key:
                     if group is not None:
+                        usual |= group.members.keys()
                         yield group
                     group = _Group(key)
                 _take(group, content, member, suffix)
@@ -124,13 +126,20 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
     except Exception as error:  # noqa: BLE001  hostile headers raise far more than tarfile.TarError
         problem = str(error) or type(error).__name__
     if group is not None:
-        yield group
+        yield _as_cut(group, usual, place, problem)
     elif problem and is_alone:
         raise SourceError(f"{place} cannot be read as a tar file: {quote(problem)}")
     if problem:
         broken = _Group(f"after {quote(after)}")
-        broken.refuse(SampleStatus.MISSING_FILE, f"{quote(place)} is broken after {quote(after)}: {quote(problem)}")
+        broken.refuse(SampleStatus.BAD_VALUE, f"{quote(place)} is broken after {quote(after)}: {quote(problem)}")
         yield broken
+
+
+def _as_cut(group: _Group, usual: set[str], place: str, problem: str | None) -> _Group:
+    """An archive's last sample, unusable where it lacks what earlier ones have: a break has cut that off."""
+    if problem and not usual <= group.members.keys():
+        group.refuse(SampleStatus.BAD_VALUE, f"{quote(place)} is broken within {quote(group.key)}: {quote(problem)}")
+    return group
 
 
 def _what_follows(path: Path, offset: int) -> str | None:

@@ -297,9 +297,16 @@ def test_an_archive_that_breaks_off_says_so_in_a_row(tmp_path, ingest_rows, pict
     (tmp_path / "a.tar").write_bytes(damage(tar(("a.png", picture(1)), ("b.txt", b"x"))))
     (tmp_path / "b.tar").write_bytes(tar(("a.png", picture(2))))
     _, rows = ingest_rows({"reader": "webdataset", "path": ".", "model": "m"})
-    assert "missing_file" in rows["status"].to_list()
-    assert rows["detail"].drop_nulls().str.contains("is broken after").any()
+    assert rows.filter(pl.col("detail").str.contains("is broken after"))["status"].to_list() == ["bad_value"]
     assert rows.filter(source_key="b.tar:a")["status"].to_list() == ["ok"]
+
+
+def test_a_sample_that_an_archive_breaks_off_within_is_no_readable_row(tmp_path, ingest_rows, picture):
+    whole = tar(("a.png", picture(1)), ("a.txt", b"one"), ("b.png", picture(2)), ("b.txt", b"two"))
+    (tmp_path / "a.tar").write_bytes(whole[: whole.index(b"b.png") + 512 + 20])
+    _, rows = ingest_rows({"reader": "webdataset", "path": "a.tar", "model": "m"})
+    assert rows.select("source_key", "status").rows()[:2] == [("a.tar:a", "ok"), ("a.tar:b", "bad_value")]
+    assert "a.tar' is broken within 'b'" in rows["detail"][1]
 
 
 def test_a_lone_file_that_is_no_tar_stops(tmp_path, read_all):
