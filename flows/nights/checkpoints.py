@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from schemas.benchmark.exam import EXAM
 from schemas.benchmark.file import source_name
 from schemas.errors import InputError, SourceError
 from schemas.lineage import Lineage
@@ -18,7 +17,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
 from tasks.ingest.sources import ResolvedSource, expand, no_rows
-from tasks.plan.anchors import ANCHORS
+from tasks.plan.anchors import OFF_BOARD
 
 _NAMED = ["model", "checkpoint"]
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
@@ -75,7 +74,7 @@ def lineage_of(run: StageContext, known: Sequence[Checkpoint] | None = None) -> 
     table = run.benchmark.nightly.checkpoints
     if known is None and table is None:
         return Lineage()
-    is_own = ~pl.col("model").is_in([ANCHORS, EXAM])
+    is_own = ~pl.col("model").is_in(OFF_BOARD)
     parts = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_own).select(_NAMED).unique())
     days = {} if table is None else _listed(run.benchmark.path(table))
     shown = set(parts.rows())

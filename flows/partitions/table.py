@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from flows.nights.own_rubrics import asks_the_same
-from schemas.benchmark.exam import EXAM
 from schemas.benchmark.judges import Judge
 from schemas.identities import canonical_json
 from schemas.tables.stored import JUDGEMENTS, PARTITIONS, SAMPLES
@@ -33,7 +32,7 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, is_dead, this_process
 from tasks.ledger.snapshot import still_holds
-from tasks.plan.anchors import ANCHORS
+from tasks.plan.anchors import OFF_BOARD
 
 Prices = Mapping[tuple[str, str], tuple[float | None, float | None]]
 """(rubric, judge) -> USD of a request, online and by batch; None where a price is not known."""
@@ -233,7 +232,7 @@ def _counted(ledger: Ledger | None, keys: list[bytes]) -> tuple[int, int]:
 
 def _samples(dataset: StoredDataset) -> pl.DataFrame:
     """(model, checkpoint, dataset_id, sources_json) of each checkpoint: its samples alone."""
-    lake, is_own = dataset.lake, ~pl.col("model").is_in([ANCHORS, EXAM])
+    lake, is_own = dataset.lake, ~pl.col("model").is_in(OFF_BOARD)
     of_parts = lake.collect(SAMPLES, dataset.id, lambda rows: rows.filter(is_own).select(*OF_CHECKPOINT, "source").unique())
     named = of_parts.group_by(OF_CHECKPOINT).agg(sources=pl.col("source").unique().sort())
     ids = _packed_ids((rows.filter(is_own) for rows in lake.scans(SAMPLES, dataset.id)), OF_CHECKPOINT, "sample_id")

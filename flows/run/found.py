@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schemas.benchmark.exam import EXAM
 from schemas.benchmark.file import Benchmark, source_name
 from schemas.metrics import natural_key
+from schemas.records import UNKNOWN
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.paths import quote
 from tasks.ingest.source_files import IMAGE_SUFFIXES
-from tasks.plan.anchors import ANCHORS
+from tasks.plan.anchors import OFF_BOARD
+from tasks.publish.standings.wording import counted
 
 _LOOKS_LIKE_A_FILE = rf"(?i).\.({'|'.join(sorted(suffix.removeprefix('.') for suffix in IMAGE_SUFFIXES))})\s*$"
 
@@ -57,9 +58,9 @@ def found_in(run: StageContext) -> Found:
     """What stands in the run's dataset, without anchors and an exam's twins; no picture is read."""
     is_named = pl.col("prompt").str.contains(_LOOKS_LIKE_A_FILE).fill_null(value=False)
 
-    def counted(rows: pl.LazyFrame) -> pl.LazyFrame:
+    def of_each(rows: pl.LazyFrame) -> pl.LazyFrame:
         return (
-            rows.filter(~pl.col("model").is_in([EXAM, ANCHORS]))
+            rows.filter(~pl.col("model").is_in(OFF_BOARD))
             .group_by("model", "checkpoint", "source")
             .agg(
                 n_samples=pl.len(),
@@ -69,12 +70,29 @@ def found_in(run: StageContext) -> Found:
             )
         )
 
-    parts = run.lake.collect(SAMPLES, run.ids.dataset_id, counted)
+    parts = run.lake.collect(SAMPLES, run.ids.dataset_id, of_each)
     sums = parts.group_by("model", "checkpoint").agg(pl.col("n_samples", "n_usable").sum())
     made = sorted(sums.iter_rows(), key=lambda row: (row[0], natural_key(row[1]), row[1]))
     return Found(
-        [FoundCheckpoint(*row) for row in made], [*_of_prompts(run.benchmark, parts), *differing_prompts(run)], _unusable(run)
+        [FoundCheckpoint(*row) for row in made],
+        [*of_no_checkpoint(run), *_of_prompts(run.benchmark, parts), *differing_prompts(run)],
+        _unusable(run),
     )
+
+
+def of_no_checkpoint(run: StageContext) -> list[str]:
+    """A note where nobody could read who made a row."""
+
+    def rows_of(rows: pl.LazyFrame) -> pl.LazyFrame:
+        lost = rows.filter(pl.col("model") == UNKNOWN).select("source", "source_key", "detail")
+        return lost.with_columns(n=pl.len()).head(1)
+
+    found = run.lake.collect(SAMPLES, run.ids.dataset_id, rows_of)
+    if found.is_empty():
+        return []
+    source, key, detail, _ = found.row(0)
+    why = f"of {counted(int(found['n'].sum()), 'row')} nobody could read which checkpoint made it"
+    return [f"{why}: not judged, and in no checkpoint's figures; the first: {source}, {key}: {detail}"]
 
 
 def _unusable(run: StageContext) -> list[Unusable]:
@@ -128,7 +146,7 @@ def differing_prompts(run: StageContext) -> list[str]:
 
 
 def _named_prompts(rows: pl.LazyFrame) -> pl.LazyFrame:
-    named = rows.filter(~pl.col("model").is_in([EXAM, ANCHORS]), pl.col("item_id").is_not_null(), pl.col("prompt").is_not_null())
+    named = rows.filter(~pl.col("model").is_in(OFF_BOARD), pl.col("item_id").is_not_null(), pl.col("prompt").is_not_null())
     return named.select("item_id", "model", "checkpoint", "prompt")
 
 

@@ -20,7 +20,7 @@ from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
-from flows.run.found import differing_prompts
+from flows.run.found import differing_prompts, of_no_checkpoint
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import Begun, record, recorded_where_it_ends
@@ -148,7 +148,7 @@ def _asked_or_taken_in(
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
-    for note in [*dataset.notes, *differing_prompts(run.stage)]:
+    for note in [*dataset.notes, *of_no_checkpoint(run.stage), *differing_prompts(run.stage)]:
         run.reporter.say(note)
 
 

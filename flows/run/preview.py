@@ -18,7 +18,7 @@ from flows.run.plan_counts import Asked, asked_in
 from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
 from rubrics.model import Rubric
-from schemas.benchmark.exam import EXAM, OCCASION
+from schemas.benchmark.exam import OCCASION
 from schemas.benchmark.file import Limits, refused
 from schemas.benchmark.judges import Judge
 from schemas.records import Plan, PlannedPart
@@ -38,6 +38,7 @@ from tasks.lake.reading_through import read_through
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
+from tasks.plan.anchors import OFF_BOARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,9 @@ def _check_baseline(file: Path, run: StageContext) -> None:
     if baseline is None:
         return
     name = pl.concat_str("model", "checkpoint", separator="/")
-    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(pl.col("model") != EXAM).select(name.unique()))
+    made = run.lake.collect(
+        SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(~pl.col("model").is_in(OFF_BOARD)).select(name.unique())
+    )
     names = sorted(made.to_series().drop_nulls().unique())
     if baseline not in names:
         shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")

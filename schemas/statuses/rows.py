@@ -22,6 +22,10 @@ class SampleStatus(StrEnum):
     REPEATED_ID = "repeated_id"  # different content under the id of an earlier row; the earlier row counts
 
 
+ROW_UNUSABLE = (SampleStatus.BAD_VALUE.value, SampleStatus.MISSING_VALUE.value)
+"""Statuses of samples that the row itself, not its picture, makes unusable."""
+
+
 class TextFlag(StrEnum):
     """What in a sample's text may be aimed at the judge. Salon never changes the text; it tells readers of the scores."""
 

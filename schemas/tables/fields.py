@@ -12,7 +12,7 @@ DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the data
 SOURCE = text("source", "Name of the source in the benchmark file.")
 SOURCE_KEY = text("source_key", "Where the row is in its source, for people to read: a relative path, or file and row.")
 ITEM_ID = text("item_id", "The source's own id of the row, if it has one.", null=True)
-MODEL = text("model", "The image model under test.")
+MODEL = text("model", "The image model under test; in `samples`, `__unknown__` if nobody could read who made the row.")
 CHECKPOINT = text("checkpoint", "The model's checkpoint; `unnamed` if the source names none.")
 PROMPT = text("prompt", "The prompt that the image model was given.", null=True)
 CATEGORY = text("category", "The category under which the sample is reported.", null=True)

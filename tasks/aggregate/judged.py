@@ -17,7 +17,7 @@ from schemas.errors import SourceError
 from schemas.metrics import CELL
 from schemas.records import UNKNOWN
 from schemas.statuses.cells import Total
-from schemas.statuses.rows import JudgementStatus, SampleStatus
+from schemas.statuses.rows import ROW_UNUSABLE, JudgementStatus
 from tasks.aggregate.scales import has_prompt
 from tasks.lake.request_rows import HASHES, Keys
 
@@ -27,8 +27,6 @@ PROMPT = [*CELL, "category", "prompt_id"]
 _CHUNK_ROWS = 1_000_000  # rows turned into numbers together
 NOT_KNOWN = [JudgementStatus.NO_PROMPT.value, JudgementStatus.UNKNOWN_VALUE.value]
 """Statuses of samples whose category the rubric has no prompt for."""
-_UNREAD = [SampleStatus.BAD_VALUE.value, SampleStatus.MISSING_VALUE.value]
-"""Of samples that the row itself, not its picture, makes unusable."""
 
 
 def _category() -> pl.Expr:
@@ -107,7 +105,7 @@ def is_of_cells(rubric: Rubric) -> pl.Expr:
     is_mine = (pl.col("rubric_id") == rubric.id) & (pl.col("occasion") == "") & is_counted
     if rubric.dispatch and rubric.dispatch == rubric.report_by:
         is_unknown = pl.col("status") == JudgementStatus.UNKNOWN_VALUE.value
-        is_unread = pl.col("reason").is_in(_UNREAD)
+        is_unread = pl.col("reason").is_in(ROW_UNUSABLE)
         is_planned = pl.col("status") == JudgementStatus.PLANNED.value
         is_mine &= pl.col("category").is_not_null() | is_unknown | is_unread | is_planned
     return is_mine

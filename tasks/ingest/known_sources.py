@@ -16,7 +16,7 @@ import orjson
 
 from schemas.errors import CorruptLakeError
 from schemas.identities import RunIds
-from schemas.records import Sample
+from schemas.records import UNKNOWN, Sample
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
 from tasks.context import StageContext
@@ -81,8 +81,8 @@ class KnownSources:
         if known is None or known.dataset_id != self._ids.dataset_id:
             known = self._unchanged(source)
         if known is not None:
-            return known.roles
-        return dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source))
+            return [role for role in known.roles if role[0] != UNKNOWN]
+        return dict.fromkeys((sample.model, sample.checkpoint) for sample in read(source) if sample.model != UNKNOWN)
 
     def dataset_of(self, origins: Sequence[Origin]) -> tuple[str, list[KnownPart]] | None:
         """The dataset that is made of these and of nothing else, and its parts; None where one of them has changed."""

@@ -1,14 +1,14 @@
 """Rows of any source, and how one becomes a Sample: mapped columns, texts, who made it. No file is opened here."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import SourceError
 from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
-from schemas.records import IMAGE, SAMPLE_TEXTS, UNNAMED, RolePicture, Sample
+from schemas.records import IMAGE, SAMPLE_TEXTS, UNKNOWN, UNNAMED, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
 from tasks.delimited import columns_told
 from tasks.ingest.left_out import LeftOut
@@ -90,12 +90,42 @@ class UndecodedSample(Sample):
     __slots__ = ()
 
 
-def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> Sample:
-    """The row as a Sample; what cannot be used becomes a status. Raises SourceError where a needed column is not there."""
+def with_makers(rows: Iterable[RawRow], source: ResolvedSource, places: Mapping[str, str]) -> Iterator[tuple[RawRow, bool]]:
+    """The rows, and of each whether a column was to say its checkpoint, as one says that of a readable row.
+
+    What cannot be read before the first readable row waits for it.
+    """
+    is_said, waiting, has_read = False, list[RawRow](), False
+    for row in rows:
+        if row.status is SampleStatus.OK:
+            is_said = is_said or (source.checkpoint is None and _says_checkpoint(row, source, places))
+            has_read = True
+            yield from ((one, is_said) for one in waiting)
+            waiting.clear()
+        if has_read:
+            yield row, is_said
+        else:
+            waiting.append(row)
+    yield from ((one, is_said) for one in waiting)
+
+
+def _says_checkpoint(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> bool:
+    try:
+        return "checkpoint" in places and _value(row, source, "checkpoint", places["checkpoint"], is_needed=False) is not None
+    except BadValueError:
+        return True
+
+
+def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *, is_maker_said: bool = False) -> Sample:
+    """The row as a Sample; what cannot be used becomes a status. Raises SourceError where a needed column is not there.
+
+    `is_maker_said`: a column was to say the checkpoint. Where nobody could read who made it, the model is UNKNOWN.
+    """
     is_usable = row.status is SampleStatus.OK
     needed = set(source.columns) if is_usable else set()  # what the benchmark file names must be there
     problem: tuple[SampleStatus, str] | None = None if is_usable else (row.status, row.detail or "the row cannot be read")
     taken: dict[str, Any] = {}
+    unread: set[str] = set() if is_usable or not is_maker_said else {"checkpoint"}
     for name, pointer in places.items():
         try:
             convert = _CONVERT.get(name, text_of if name in COLUMN_NAMES else own_text_of)
@@ -103,10 +133,13 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
         except (BadValueError, _MissingValueError) as error:
             kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
             problem = problem or (kind, f"{name}: {error}")
+            unread.add(name)
     model = _who(taken.get("model")) or source.model
     if model is None and problem is None:
         _need_model(row, source, places)
         problem = (SampleStatus.MISSING_VALUE, "the row does not say which model made it")
+    checkpoint = _who(taken.get("checkpoint")) or source.checkpoint
+    is_known = model is not None and (checkpoint is not None or "checkpoint" not in unread)
     shown = [RolePicture(IMAGE, _path_of(row, one), one.content) for one in taken.get(IMAGE) or ()]
     for role, at in source.pictures:
         try:
@@ -119,8 +152,8 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) ->
     return (Sample if source.is_decoded else UndecodedSample)(
         source=source.name,
         source_key=source.key(row.key),
-        model=model or UNNAMED,
-        checkpoint=_who(taken.get("checkpoint")) or source.checkpoint or UNNAMED,
+        model=model if model is not None and is_known else UNKNOWN,
+        checkpoint=checkpoint or UNNAMED,
         texts={name: taken.get(name) for name in SAMPLE_TEXTS}
         | {name: text for name in source.own_texts if (text := taken.get(name)) is not None},
         item_id=taken.get("item_id"),

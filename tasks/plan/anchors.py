@@ -5,11 +5,15 @@ from typing import Any
 
 import polars as pl
 
+from schemas.benchmark.exam import EXAM
+from schemas.records import UNKNOWN
 from schemas.tables.stored import SAMPLES
 from tasks.lake.pictures import StoredDataset
 
 ANCHORS = "__anchors__"
 """No model, checkpoint or source of a benchmark file has a name that begins so."""
+OFF_BOARD = (ANCHORS, EXAM, UNKNOWN)
+"""Models of samples that belong to no checkpoint: frozen anchors, twins, and rows of which nobody could read who made them."""
 
 
 def anchors_of(source: str) -> str:

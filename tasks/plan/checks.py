@@ -137,7 +137,9 @@ def check_something_to_ask(
     lacking: set[str] = set()
     if summary.is_empty():
         alone = ", ".join(sources) if any(rubric.is_of_pairs for rubric in rubrics.values()) else ""
-        raise NothingToJudgeError(_NO_PAIR.format(alone) if alone else _NO_SAMPLES)
+        unusable = "; ".join(f"{status} (the first: {first})" for status, first in first_unusable().items())
+        found = f"the benchmark has no sample of a checkpoint: {unusable}; fix these files or rows" if unusable else _NO_SAMPLES
+        raise NothingToJudgeError(_NO_PAIR.format(alone) if alone else found)
     for (rubric_id,), rows in summary.group_by("rubric_id", maintain_order=True):
         if JudgementStatus.PLANNED not in rows["status"]:
             sentences.append(_sentence(rubrics[str(rubric_id)], rows, ", ".join(sources), first_unusable))

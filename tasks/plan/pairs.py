@@ -14,7 +14,7 @@ from rubrics.model import FIRST, SECOND, Rubric
 from schemas.benchmark.rounds import Pairs
 from schemas.errors import NothingToJudgeError
 from schemas.lineage import Checkpoint, Lineage
-from schemas.records import IMAGE, SAMPLE_TEXTS
+from schemas.records import IMAGE, SAMPLE_TEXTS, UNKNOWN
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
@@ -111,7 +111,8 @@ def _samples(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     turns: dict[tuple[int, int], bytes] = {}
     texts = [_text(name) for name in rubric.columns]
     for rows in lake.scans(SAMPLES, dataset_id):
-        mine = rows.filter(pl.col("source").is_in(sources), pl.col("status") != SampleStatus.DUPLICATE.value)
+        is_known = pl.col("model") != UNKNOWN
+        mine = rows.filter(pl.col("source").is_in(sources), pl.col("status") != SampleStatus.DUPLICATE.value, is_known)
         frame = with_pictures(mine.select(*_HELD, *texts).collect())
         shared = [_digests(role).alias(f"role {role}") for role in rubric.shared_roles]
         frame = frame.with_columns(*shared, shown=_digests(IMAGE))

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from schemas.records import IMAGE, TEXT_COLUMNS
+from schemas.records import IMAGE, TEXT_COLUMNS, UNKNOWN
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
@@ -27,11 +27,15 @@ JUDGED: Slot = (IMAGE, 0)
 
 
 def scanned(paths: Sequence[Path], first: int) -> pl.LazyFrame:
-    """PLAN_COLUMNS and `source` of these parts of samples, and `samples_part`, each one's number, counted from `first`."""
+    """PLAN_COLUMNS and `source` of these parts of samples, and `samples_part`, each one's number, counted from `first`.
+
+    Rows of which nobody could read who made them are not asked about.
+    """
     numbers = {str(path): number for number, path in enumerate(paths, first)}
     stored = pl.scan_parquet(list(numbers), include_file_paths="path", hive_partitioning=False)
     part = pl.col("path").replace_strict(numbers, return_dtype=pl.Int64)
-    return with_later_columns(stored, SAMPLES).select("source", *PLAN_COLUMNS, samples_part=part)
+    known = stored.filter(pl.col("model") != UNKNOWN)
+    return with_later_columns(known, SAMPLES).select("source", *PLAN_COLUMNS, samples_part=part)
 
 
 def by_role(image: str | None, roles: str | None, digests: str | None) -> dict[str, str | None]:

@@ -188,7 +188,10 @@ def _warnings() -> list[Check]:
     some = {"column": "score", "mostly": 1e-12}
     warning = CheckSeverity.WARNING
     return [
-        _is_true("samples.sample_id.has_a_judgement", "has_judgement", "Each sample is accounted for in judgements.", warning),
+        _is_true(
+            "samples.sample_id.has_a_judgement", "has_judgement", "Each sample of a checkpoint is accounted for in judgements.",
+            warning,
+        ),
         Check(
             "samples.text_flags.is_null", "ExpectColumnValuesToBeNull", {"column": "text_flags"},
             "No text of a sample addresses the judge or imitates an answer.", warning,

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import polars as pl
 
 from rubrics.model import Rubric
+from schemas.records import UNKNOWN
 from schemas.statuses.rows import JudgementStatus
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
@@ -52,7 +53,8 @@ def batches(
         is_one_of_few = bool(rubrics) and all(rubric.is_of_pairs for rubric in rubrics.values())  # of a prompt some make a pair
         nothing = pl.lit(None, dtype=pl.Boolean)
         has_judgement = nothing if is_one_of_few else _among("sample_id", judgements, JUDGEMENTS, stored)
-        yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=has_judgement), number)
+        due = pl.when(pl.col("model") != UNKNOWN).then(has_judgement)  # a row that nobody knows the checkpoint of has none
+        yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=due), number)
         yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored, of_items(rubrics)), number)
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from schemas.errors import SourceError
-from schemas.records import RolePicture, Sample
+from schemas.records import UNKNOWN, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
-from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of
+from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of, with_makers
 from tasks.ingest.sources import ResolvedSource
 
 READERS: dict[str, DatasetReader] = {
@@ -23,7 +23,7 @@ READERS: dict[str, DatasetReader] = {
 
 
 def read(source: ResolvedSource) -> Iterator[Sample]:
-    """The source's samples in its own order, those that pass `where` and are of a wanted checkpoint.
+    """The source's samples in its own order, those that pass `where` and are of a wanted checkpoint, or nobody knows of which.
 
     No picture is opened; a row that cannot be used has another status than ok. Raises SourceError where the source
     cannot be read at all or a needed column is not there.
@@ -33,10 +33,10 @@ def read(source: ResolvedSource) -> Iterator[Sample]:
         raise SourceError(f"source {source.name!r}: there is no reader {source.reader!r}; available: {', '.join(READERS)}")
     places = pointers(source, reader.columns)
     seen: set[bytes] = set()
-    for row in reader.rows(source):
+    for row, is_maker_said in with_makers(reader.rows(source), source, places):
         if is_kept(row, source):
-            sample = sample_of(row, source, places)
-            if source.is_wanted(sample.model, sample.checkpoint):
+            sample = sample_of(row, source, places, is_maker_said=is_maker_said)
+            if sample.model == UNKNOWN or source.is_wanted(sample.model, sample.checkpoint):
                 yield _checked_id(sample, seen)
 
 

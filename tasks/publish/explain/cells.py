@@ -9,7 +9,7 @@ import polars as pl
 
 from schemas.metrics import RUBRIC_CELL, TOTALS
 from schemas.statuses.cells import Total
-from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
+from schemas.statuses.rows import NO_FAILURES, ROW_UNUSABLE, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import items_not_asked
@@ -109,7 +109,9 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     """The cell's judgements beside their scores: failures first, then by score.
 
     A total holds the categories that have a cell of their own in the publication (all, where none has): that is how the
-    judgements that never were planned are told apart by dimension. Duplicates that an older release planned as none are left out.
+    judgements that never were planned are told apart by dimension. It also holds unusable samples without a category, where
+    these are no category of their own; under a rubric that dispatches on it, if the row itself is unusable. Duplicates
+    that an older release planned as none are left out.
     """
     judgements = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
         pl.col("occasion") == "", pl.col("status") != JudgementStatus.DUPLICATE.value,
@@ -121,13 +123,17 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     if cell["category"] not in TOTALS:
         judgements = judgements.filter(category == cell["category"])
     elif named.len():
-        judgements = judgements.filter(category.is_in(named.to_list()))
+        is_unknown = (category == Total.UNNAMED.value) & (pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE.value)
+        judgements = judgements.filter(category.is_in(named.to_list()) | is_unknown)
     scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == cell["dimension"])
     scores = scores.select(
         "request_key", "score", "note", "bound_low", "bound_high", "score_span", item=pl.col("item").fill_null(""),
-        score_status="status", score_reason="reason", ask_index_read="ask_index",
+        score_status="status", score_reason="reason", ask_index_read="ask_index", asked_as="variant",
     )  # fmt: skip
     joined = judgements.join(scores, on="request_key", how="left").collect()
+    if (joined["asked_as"] == joined["category"]).any():
+        joined = joined.filter(pl.col("category").is_not_null() | pl.col("reason").is_in(ROW_UNUSABLE))
+    joined = joined.drop("asked_as")
     without = items_not_asked(joined.filter(pl.col("request_key").is_null()), str(cell["dimension"])).select(joined.columns)
     with_request = joined.filter(pl.col("request_key").is_not_null())
     if any((some["item"].fill_null("") != "").any() for some in (without, with_request)):  # of a kind: item by item

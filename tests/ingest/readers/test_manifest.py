@@ -175,7 +175,7 @@ def test_the_model_stands_in_its_column_or_in_the_benchmark_file(write, read_all
     given = read_all(reader="manifest", path=path, model="fallback")
     assert [(one.model, one.checkpoint) for one in given] == [("a", "c1"), ("fallback", "unnamed")]
     alone = read_all(reader="manifest", path=path, model=None)
-    assert [(one.model, one.status) for one in alone] == [("a", "ok"), ("unnamed", "missing_value")]
+    assert [(one.model, one.status) for one in alone] == [("a", "ok"), ("__unknown__", "missing_value")]
 
 
 def test_without_any_model_it_stops_and_says_what_to_add(write, read_all):
