@@ -1,10 +1,20 @@
 """How replies and ratings made elsewhere are read: [recorded] and [ratings] of the benchmark file. The rest is benchmark.py."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from schemas.benchmark.lines import Section
+from schemas.statuses.people import is_reserved
+
+
+def _is_nobodys(name: str) -> str:
+    if is_reserved(name.strip()):
+        raise ValueError(f"{name[:60]!r}: names that begin and end with __ are Salon's own; write another name")
+    return name
+
+
+AssessorName = Annotated[str, AfterValidator(_is_nobodys)]
 
 
 class Recorded(Section):
@@ -33,8 +43,10 @@ class RatingValue(Section):
     """A column of a wide table that holds ratings of one rater, or numbers of one automatic metric."""
 
     at: str = Field(description="The column, or a path in it such as human_scores[0].")
-    rater: str | None = Field(default=None, description="Whose ratings they are; default: the file's name without its suffix.")
-    metric: str | None = Field(default=None, description="The metric whose numbers they are; then it is no rater.")
+    rater: AssessorName | None = Field(
+        default=None, description="Whose ratings they are; default: the file's name without its suffix."
+    )
+    metric: AssessorName | None = Field(default=None, description="The metric whose numbers they are; then it is no rater.")
     dimension: str | None = Field(default=None, description="The rubric's dimension; default: the one of [ratings].")
     model: str | None = Field(default=None, description="The image model of the column, in tables with a column for each model.")
     checkpoint: str | None = None

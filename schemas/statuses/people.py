@@ -1,5 +1,6 @@
 """Human ratings: all values for who is compared with whom, how, and why a figure is missing. Those of cells: cells.py."""
 
+import re
 from enum import StrEnum
 
 
@@ -11,6 +12,7 @@ class RatingStatus(StrEnum):
     BAD_VALUE = "bad_value"  # not a number
     OUT_OF_RANGE = "out_of_range"  # a number outside the declared scale
     OFF_STEP = "off_step"  # a number between two steps of the declared scale
+    RESERVED_NAME = "reserved_name"  # the rater is called as Salon calls its own rows: `__raters_mean__` and the like
     UNMATCHED = "unmatched"  # no sample of the dataset matches
     AMBIGUOUS = "ambiguous"  # more than one sample matches
     DUPLICATE = "duplicate"  # the same rater gave the same number again
@@ -42,7 +44,16 @@ def unnamed(number: object) -> str:
 
 def is_named(rater: str) -> bool:
     """Whether it is one person (or file) in all of its ratings, who can be held against others."""
-    return not rater.startswith(UNNAMED[:-2])
+    return not re.fullmatch(NO_ONE, rater)
+
+
+NO_ONE = rf"{UNNAMED[:-2]}(_[0-9]+)?__"
+"""What unnamed raters are called in the table `ratings`; a table made from it may say so too."""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether it has the form of Salon's own names, such as those of `Against`: of two rows called so, one would be wrong."""
+    return name.startswith("__") and name.endswith("__")
 
 
 class Against(StrEnum):

@@ -11,7 +11,7 @@ from typing import Any
 from schemas.benchmark.ratings import Ratings, RatingScale, RatingValue
 from schemas.errors import InputError, SourceError
 from schemas.pointers import MISSING, look_up, steps
-from schemas.statuses.people import UNNAMED, Assessor, RatingStatus
+from schemas.statuses.people import UNNAMED, Assessor, RatingStatus, is_named, is_reserved
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.readers.tables import SUFFIXES, records
 from tasks.ingest.values import BadValueError, is_equal, listed, text_of
@@ -112,13 +112,16 @@ def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) ->
         scale = value.scale or (None if value.metric is not None else ratings.scale)
         rating, status, detail = _rating(value_at(row, value.at), scale)
         named = value.metric or name_of_rater(value.rater) or name_of_rater(said.get("rater"))
+        rater, is_said = whose(named, path, is_unnamed=ratings.unnamed)
+        if status is RatingStatus.OK and (why := why_reserved(rater)):
+            status, detail = RatingStatus.RESERVED_NAME, why
         yield RatingCell(
             key=encodable(f"{place}:{dimension}"),
             names={name: said[name] for name in (*IDENTIFIERS, *NARROWING) if name in said}
             | {name: text for name, text in narrowed.items() if text is not None},
             dimension=dimension,
-            rater=named or (UNNAMED if ratings.unnamed else path.stem),
-            is_named=named is not None or ratings.unnamed,
+            rater=rater,
+            is_named=is_said,
             kind=Assessor.RATER if value.metric is None else Assessor.METRIC,
             scale=scale,
             rating=rating,
@@ -130,6 +133,20 @@ def _cells(ratings: Ratings, row: Mapping[str, Any], path: Path, number: int) ->
 def name_of_rater(said: str | None) -> str | None:
     """A rater's name without the blanks around it, which make nobody another person; None where there is none."""
     return (said or "").strip() or None
+
+
+def whose(named: str | None, path: Path, *, is_unnamed: bool) -> tuple[str, bool]:
+    """The rater, and whether that is said, not only the file's name. What `ratings` calls unnamed raters names nobody."""
+    if named is None:
+        return (UNNAMED, True) if is_unnamed else (path.stem, False)
+    return named if is_named(named) else UNNAMED, True
+
+
+def why_reserved(rater: str) -> str | None:
+    """Why a rating, or vote, of a rater of this name cannot count; None where it can."""
+    if rater == UNNAMED or not is_reserved(rater):
+        return None
+    return f"the rater {quote(rater, 60)}: names that begin and end with __ are Salon's own; rename this rater"
 
 
 def _rating(found: object, scale: RatingScale | None) -> tuple[float | None, RatingStatus, str | None]:

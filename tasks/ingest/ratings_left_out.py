@@ -77,6 +77,7 @@ _REMEDIES: Mapping[str, str] = {
     RatingStatus.OFF_STEP: _DECLARE,
     RatingStatus.BAD_VALUE: "write each as a number with a decimal point, 3.5 and not 3,5, and replace words by numbers",
     RatingStatus.MISSING: "fill them in",
+    RatingStatus.RESERVED_NAME: "rename these raters",
     RatingStatus.CONFLICTING: "map the column that names the rater to rater, or keep one per rater and sample",
     RatingStatus.UNKNOWN_WORD: "state under [ratings.votes] words what each word is worth",
 }

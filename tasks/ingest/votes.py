@@ -9,12 +9,12 @@ import polars as pl
 from schemas.benchmark.ratings import Votes
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
-from schemas.statuses.people import UNNAMED, RatingStatus
+from schemas.statuses.people import RatingStatus
 from schemas.tables.agreement import VOTES
 from schemas.tables.table import conform
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
-from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at
+from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at, whose, why_reserved
 from tasks.ingest.ratings_left_out import check_named, settle_repeats
 from tasks.ingest.readers.tables import records
 from tasks.ingest.values import is_equal, listed
@@ -53,8 +53,7 @@ def read_votes(paths: Sequence[Path], votes: Votes, dimension: str) -> Iterator[
                 is_checked = True
             if all(is_equal(value_at(row, pointer), wanted) for pointer, wanted in votes.where.items()):
                 said = {name: text for name in NAMES if (text := text_at(row, votes.columns.get(name, name))) is not None}
-                named = name_of_rater(said.get("rater"))
-                rater = named or (UNNAMED if votes.unnamed else path.stem), named is not None or votes.unnamed
+                rater = whose(name_of_rater(said.get("rater")), path, is_unnamed=votes.unnamed)
                 yield _read(key, said, votes.dimension or said.get("dimension") or dimension, rater, words)
 
 
@@ -84,6 +83,8 @@ def _read(key: str, said: Mapping[str, str], dimension: str, rater: tuple[str, b
     elif worth is None:
         allowed = ", ".join(words)
         status, detail = RatingStatus.UNKNOWN_WORD, f"{quote(word, 60)} is not a vote; [ratings.votes] words has {allowed}"
+    elif detail := why_reserved(rater[0]):
+        status = RatingStatus.RESERVED_NAME
     return _vote(key, said, dimension, rater, worth, status, detail) | {
         "shown_first": {1.0: "a", 0.0: "b"}.get(words.get(said.get("shown_first", "").strip().casefold(), -1.0))
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from schemas.statuses.cells import Total
-from schemas.statuses.people import Against, AgreementMetric, RatingStatus, is_named
+from schemas.statuses.people import Against, AgreementMetric, Assessor, RatingStatus, is_named
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -61,17 +61,13 @@ def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> lis
     if given is None:
         return []
     n_split = given.filter(status=RatingStatus.CONFLICTING.value).height
-    counted = given.filter(status=RatingStatus.OK.value)["rater"].unique()
     said = []
     if n_split:
         said.append(
             f"{n_split:,} of the {given.height:,} {noun} contradict another by the same rater and are left out: people's figures "
             "cover only what is not contradicted, which may be a different kind of picture. Is each rater one person?"
         )
-    if not all(map(is_named, counted)):
-        said.append(
-            f"It is unknown whose {noun} these are: raters are not compared with each other, and no interval covers their biases."
-        )
+    said += _of_unnamed(noun, given)
     of_rubric = overall.select("dimension", "rubric_id").unique().sort("dimension", "rubric_id")
     for (dimension,), rows in of_rubric.group_by("dimension", maintain_order=True):
         if noun == "ratings" and rows.height > 1 and dimension in given["dimension"]:
@@ -81,6 +77,23 @@ def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> lis
                 f"meant for one, name it: {rubrics[0]}.{dimension}."
             )
     return said
+
+
+def _of_unnamed(noun: str, given: pl.DataFrame) -> Iterator[str]:
+    """That nobody knows who gave them, or some of them, and what intervals then cover."""
+    counted = given.filter(status=RatingStatus.OK.value)
+    people = (counted.filter(kind=Assessor.RATER.value) if noun == "ratings" else counted)["rater"].to_list()
+    n_unnamed, names = sum(not is_named(one) for one in people), {one for one in people if is_named(one)}
+    if n_unnamed and not names:
+        compared = "raters are not compared with each other, and no interval covers their biases"
+        yield f"It is unknown whose {noun} these are: {compared}."
+    elif n_unnamed:
+        covered = (
+            "intervals take raters' biases from the named ones, and the unnamed for as few people as can have given them"
+            if noun == "ratings" and len(names) > 1
+            else "no interval covers raters' biases"
+        )
+        yield f"{n_unnamed:,} of the {len(people):,} {noun} name no rater: their raters are compared with nobody, and {covered}."
 
 
 def _vote_lines(tables: Mapping[Table, pl.DataFrame]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from schemas.errors import SourceError
 from tasks.ingest.ratings_left_out import check_some_count, examples
@@ -50,6 +51,40 @@ def test_unnamed_ratings_are_each_by_somebody(take: Callable[..., pl.DataFrame])
         values=[{"at": "s[0]"}, {"at": "s[1]"}, {"at": "clip", "metric": "clip"}],
     )  # fmt: skip
     assert sorted(wide["rater"]) == ["__unnamed_1__", "__unnamed_2__", "clip"]
+
+
+def test_what_the_table_calls_unnamed_raters_names_nobody_in_a_file_made_from_it(take: Callable[..., pl.DataFrame]) -> None:
+    """Each is somebody, whatever the number: two of one number are two people."""
+    row = {"item_id": "two", "dimension": "look"}
+    names = ("__unnamed_7__", "__unnamed_7__", "__unnamed__", " __unnamed_1__ ", "ann", "__unnamed_seven")
+    found = take([row | {"rater": name, "rating": number} for number, name in enumerate(names)])
+    assert found.select("rater", "status").rows() == [
+        *((f"__unnamed_{n}__", "ok") for n in range(1, 5)), ("ann", "ok"), ("__unnamed_seven", "ok"),
+    ]  # fmt: skip
+
+
+RESERVED = ("__raters_mean__", "__other_raters_mean__", "__each_other__", "__people__", "__unnamed_x__", "__all__")
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_rater_called_as_salon_calls_its_own_rows_does_not_count(take: Callable[..., pl.DataFrame], name: str) -> None:
+    row = {"item_id": "two", "dimension": "look", "rating": 3}
+    found = take([row | {"rater": who} for who in ("ann", f" {name}")])
+    assert found["status"].to_list() == ["ok", "reserved_name"]
+    (told,) = examples(found)
+    assert told == (
+        f"people.jsonl#2:rating:look: reserved_name: the rater '{name}': names that begin and end with __ are Salon's own; "
+        "rename this rater"
+    )
+    with pytest.raises(SourceError, match=r"none of the 1 ratings can be used: 1 reserved_name \(.*\); rename these raters$"):
+        check_some_count(take([row | {"rater": name}]), "ratings")
+    assert take([row], name=f"{name}.jsonl")["status"].to_list() == ["reserved_name"]
+
+
+@pytest.mark.parametrize("key", ["rater", "metric"])
+def test_nor_may_the_benchmark_file_call_a_rater_or_a_metric_so(take: Callable[..., pl.DataFrame], key: str) -> None:
+    with pytest.raises(ValidationError, match=r"'__raters_mean__': names that begin and end with __ are Salon's own; wr"):
+        take([{"item_id": "two", "a": 3}], dimension="look", values=[{"at": "a", key: "__raters_mean__"}])
 
 
 def test_blanks_around_a_name_make_nobody_another_rater(take: Callable[..., pl.DataFrame]) -> None:

@@ -190,3 +190,19 @@ def test_ratings_that_contradict_another_are_told_beside_the_figures() -> None:
     (told,) = said_of("ratings", frame(RATINGS, rows), AGREEMENT.empty())
     assert told.startswith("2 of the 4 ratings contradict another by the same rater and are left out")
     assert said_of("ratings", frame(RATINGS, [row for row in rows if row["status"] != "conflicting"]), AGREEMENT.empty()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "covered"),
+    [
+        (("ann", "bob"), "intervals take raters' biases from the named ones, and the unnamed for as few people as can"),
+        (("ann", "ann"), "no interval covers raters' biases."),
+    ],
+)
+def test_how_many_ratings_name_no_rater_is_told_and_what_intervals_make_of_them(names: tuple[str, str], covered: str) -> None:
+    people = [{"rater": who, "kind": "rater", "status": "ok"} for who in (*names, "__unnamed_1__")]
+    clip = {"rater": "clip", "kind": "metric", "status": "ok"}
+    (told,) = said_of("ratings", frame(RATINGS, [*people, clip]), AGREEMENT.empty())
+    assert told.startswith(f"1 of the 3 ratings name no rater: their raters are compared with nobody, and {covered}")
+    (told,) = said_of("ratings", frame(RATINGS, [people[2], clip]), AGREEMENT.empty())
+    assert told.startswith("It is unknown whose ratings these are: ")

@@ -148,7 +148,7 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
         return Figure(reason=AgreementReason.NO_VARIATION if len(mine) > 1 else AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
         return Figure(reason=AgreementReason.NOT_ON_LABELS)
-    are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=bool(rated.told_apart))
+    are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=rated.are_named)
     if len(scope.prompts) < jackknife.MIN_PROMPTS or not are_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     counts = jackknife.left_out(len(scope.prompts))

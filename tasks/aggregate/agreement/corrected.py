@@ -102,12 +102,11 @@ def _labels(rated: Rated, labels: Assessment, scope: Scope) -> _Made:
 
 
 def _raters_part(rated: Rated, scope: Scope, is_used: np.ndarray) -> RaterSpread | None:
-    if not 1 < len(rated.told_apart) <= MAX_RATERS:
+    if len(rated.raters) > MAX_RATERS:
         return None
-    by_rater = np.column_stack([_prompt_means(rater.values, scope) for rater in rated.told_apart])
-    is_there = is_used[:, None] & ~np.isnan(by_rater)
-    ratings = np.where(is_there, by_rater, np.nan)[:, is_there.any(axis=0)]
-    return rater_spread(ratings, prompt_weights(is_used, np.zeros(len(is_used), dtype=np.int64)))
+    by_rater = np.column_stack([_prompt_means(rater.values, scope) for rater in rated.raters])
+    ratings = np.where(is_used[:, None], by_rater, np.nan)
+    return rater_spread(ratings, prompt_weights(is_used, np.zeros(len(is_used), dtype=np.int64)), rated.are_named)
 
 
 def _made(estimator: Estimator, rated: Rated, labels: Assessment, judge: Assessment, scope: Scope) -> _Made:

@@ -62,13 +62,13 @@ class _Dimension:
 
     def values(self, judge: str | None, rows: np.ndarray, a: int, b: int | None = None) -> Values:
         """Of a checkpoint, or of one less another."""
-        labels, by_rater = self.grid.labels, self.grid.by_rater
+        labels, by_rater, are_named = self.grid.labels, self.grid.by_rater, self.grid.rated.are_named
         judged = self.grid.judged[judge] if judge else None
         if b is None:
-            return Values(labels[a, rows], by_rater[a, rows], None if judged is None else judged[a, rows])
+            return Values(labels[a, rows], by_rater[a, rows], None if judged is None else judged[a, rows], are_named)
         return Values(
             labels[a, rows] - labels[b, rows], by_rater[a, rows] - by_rater[b, rows],
-            None if judged is None else judged[a, rows] - judged[b, rows],
+            None if judged is None else judged[a, rows] - judged[b, rows], are_named,
         )  # fmt: skip
 
 

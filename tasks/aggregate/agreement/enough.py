@@ -1,6 +1,7 @@
 """Whether prompts tell enough for an interval of agreement: how many hold rare labels, and how unequal prompts are."""
 
 import numpy as np
+import numpy.typing as npt
 
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, SHARES, Counts
@@ -13,11 +14,14 @@ def n_prompts_alike(clusters: Counts) -> float:
     return effective_number(np.bincount(clusters) / len(clusters))
 
 
-def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts, *, are_named: bool = True) -> bool:
+def has_enough_labels(
+    metric: AgreementMetric, values: Floats, clusters: Counts, *, are_named: npt.NDArray[np.bool_] | None = None
+) -> bool:
     """Whether MIN_PROMPTS prompts hold another label than the commonest, and half as many by each rater, where it is most of all.
 
     Kappas, alphas and correlations are of the rare labels there, and of few there is no telling how they would vary. Shares and
-    the bias are not. `values`: shape (samples, raters), NaN where there is none. Raters not named are not asked one by one.
+    the bias are not. `values`: shape (samples, raters), NaN where there is none. Only raters `are_named` (None: all) are asked
+    one by one.
     """
     if metric in SHARES or metric is AgreementMetric.BIAS:
         return True
@@ -26,5 +30,5 @@ def has_enough_labels(metric: AgreementMetric, values: Floats, clusters: Counts,
     if not len(labels) or 2 * counts.max() <= counts.sum():
         return True
     is_other = is_there & (values != labels[counts.argmax()])
-    n_each = [len(np.unique(clusters[mine])) for mine in is_other.T] if are_named else [MIN_PROMPTS]
-    return 2 * min(n_each) >= MIN_PROMPTS and len(np.unique(clusters[is_other.any(axis=1)])) >= MIN_PROMPTS
+    n_each = [len(np.unique(clusters[mine])) for mine in (is_other if are_named is None else is_other[:, are_named]).T]
+    return 2 * min(n_each, default=MIN_PROMPTS) >= MIN_PROMPTS and len(np.unique(clusters[is_other.any(axis=1)])) >= MIN_PROMPTS

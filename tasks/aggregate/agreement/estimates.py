@@ -21,11 +21,15 @@ MAX_RATERS = 100
 
 
 class Values(NamedTuple):
-    """What an estimator is made of: labels of each prompt, all (prompts,) and each rater's (prompts, raters); the judge's."""
+    """What an estimator is made of: labels of each prompt, all (prompts,) and each rater's (prompts, raters); the judge's.
+
+    `are_named`: which raters are one person each, shape (raters,); None: all.
+    """
 
     labels: Floats
     by_rater: Floats
     judged: Floats | None
+    are_named: np.ndarray | None = None
 
 
 class Made(NamedTuple):
@@ -62,7 +66,8 @@ def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
         return Made(None, AgreementReason.TOO_FEW_PROMPTS, n_prompts, n_labelled)
     spread = None
     if values.by_rater.shape[1] <= MAX_RATERS:
-        spread = rater_spread(np.where(used[:, None], values.by_rater, np.nan), prompt_weights(used, strata))
+        ratings = np.where(used[:, None], values.by_rater, np.nan)
+        spread = rater_spread(ratings, prompt_weights(used, strata), values.are_named)
     tuning = None
     one = np.where(used, judged - values.labels if estimator is Estimator.JUDGE_ERROR else values.labels, np.nan)
     if estimator is Estimator.PREDICTION_POWERED:

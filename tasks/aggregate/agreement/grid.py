@@ -52,8 +52,8 @@ class Grid:
 
     @cached_property
     def by_rater(self) -> Floats:
-        """Each rater's means, shape (systems, prompts, raters); without raters where they cannot be told apart."""
-        each = [self.means(rater.values) for rater in self.rated.told_apart]
+        """Each rater's means, shape (systems, prompts, raters)."""
+        each = [self.means(rater.values) for rater in self.rated.raters]
         return np.stack(each, axis=-1) if each else np.empty((*self.labels.shape, 0))
 
     def means(self, values: Floats) -> Floats:

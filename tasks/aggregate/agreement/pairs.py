@@ -89,9 +89,9 @@ class Rated:
     raters: tuple[Assessment, ...]
 
     @property
-    def told_apart(self) -> tuple[Assessment, ...]:
-        """The raters, each one person in all samples; nobody where one is not: what persons lean to is not known then."""
-        return self.raters if all(is_named(rater.name) for rater in self.raters) else ()
+    def are_named(self) -> Mask:
+        """Which raters are one person each, shape (raters,): only what these lean to is known."""
+        return np.array([is_named(rater.name) for rater in self.raters], dtype=bool)
 
     def raters_values(self, without: str | None = None) -> Floats:
         """Shape (samples, raters): the persons' numbers, less one person's."""

@@ -147,13 +147,28 @@ def stratified_powered(labels: Floats, judged: Floats, strata: Counts) -> Powere
     return PoweredMean(mean, se, min(df, float(freedom - 1)), tuning, n_labelled, n_prompts, n_strata**2 / float((1 / n).sum()))
 
 
-def rater_spread(ratings: Floats, weights: Floats) -> RaterSpread | None:
+def rater_spread(ratings: Floats, weights: Floats, are_named: np.ndarray | None = None) -> RaterSpread | None:
     """How far a weighted mean of prompts can lie from that of other raters: σ² Σ w², w each rater's share of the mean.
 
     `ratings` holds each rater's value of each prompt, NaN where none, shape (prompts, raters); `weights` each prompt's in the
-    mean, (prompts,). σ², the variance of raters' levels, is what their least-squares levels vary beyond their own error, by
-    prompts that several of them rated (two-way random effects; Henderson's method 3, Biometrics 9, 1953). None where there
-    is one rater, or prompts in common do not connect them.
+    mean, (prompts,). Only of the raters `are_named` (None: all) is known that a column is one person's: σ² is theirs. The other
+    columns weigh as if it were, the most that ratings of unknown raters can. None where _levels_variance() is.
+    """
+    is_there = ~np.isnan(ratings)
+    is_known = is_there.any(axis=0) if are_named is None else is_there.any(axis=0) & are_named
+    variance = _levels_variance(ratings[:, is_known])
+    if variance is None:
+        return None
+    n_each = is_there.sum(axis=1)
+    shares = np.einsum("p,pr->r", weights * (n_each > 0) / np.maximum(n_each, 1), is_there.astype(np.float64))
+    return RaterSpread(variance * float(shares @ shares), float(is_known.sum() - 1))
+
+
+def _levels_variance(ratings: Floats) -> float | None:
+    """σ², the variance of raters' levels: what their least-squares levels vary beyond their own error; shape (prompts, raters).
+
+    It is told by prompts that several of them rated (two-way random effects; Henderson's method 3, Biometrics 9, 1953). None
+    where there is one rater, or prompts in common do not connect them.
     """
     is_there = ~np.isnan(ratings)
     n_raters, n_each = ratings.shape[1], is_there.sum(axis=1)
@@ -170,9 +185,7 @@ def rater_spread(ratings: Floats, weights: Floats) -> RaterSpread | None:
     levels = inverse @ sums
     freedom = float((n - 1).sum()) - (n_raters - 1)
     noise = max(0.0, float(np.square(centred).sum()) - float(sums @ levels)) / freedom if freedom > 0 else 0.0
-    variance = max(0.0, float(levels @ levels) - noise * float(np.trace(inverse))) / (n_raters - 1)
-    shares = np.einsum("p,pr->r", weights * (n_each > 0) / np.maximum(n_each, 1), is_there.astype(np.float64))
-    return RaterSpread(variance * float(shares @ shares), float(n_raters - 1))
+    return max(0.0, float(levels @ levels) - noise * float(np.trace(inverse))) / float(n_raters - 1)
 
 
 def with_raters(mean: ClusteredMean, spread: RaterSpread | None) -> ClusteredMean:

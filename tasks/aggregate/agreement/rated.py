@@ -7,7 +7,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.metrics import dimension_names
-from schemas.statuses.people import UNNAMED, RatingStatus, unnamed
+from schemas.statuses.people import NO_ONE, RatingStatus, unnamed
 from tasks.aggregate.agreement.pairs import Rated, held_against, items_of, judge_values, rated_dimension
 
 
@@ -55,7 +55,7 @@ def ratings_of(ratings: pl.DataFrame, rubric: Rubric, key: str) -> pl.DataFrame:
 
     Who is not named repeats nobody: the number is of the ratings of one name of the dimension, here there are two.
     """
-    is_unnamed = pl.col("rater").str.starts_with(UNNAMED[:-2])
+    is_unnamed = pl.col("rater").str.contains(f"^{NO_ONE}$")
     own = ratings.filter(dimension=f"{rubric.id}.{key}")
     by_name = own.filter(~is_unnamed)
     shared = ratings.filter(dimension=key).join(by_name, on=["sample_id", "rater", "kind"], how="anti", maintain_order="left")

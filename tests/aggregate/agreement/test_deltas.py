@@ -188,6 +188,12 @@ def test_what_unnamed_raters_lean_to_is_not_known(tables: Callable[..., Tables])
         assert (known["rater_se"].null_count(), unknown["rater_se"].null_count()) == (0, unknown.height)
 
 
+def test_what_named_raters_lean_to_is_known_beside_unnamed_ones(tables: Callable[..., Tables]) -> None:
+    found = tables(raters=("ann", "bob", "__unnamed_1__"))
+    for name in ("corrected", "corrected_standings", "corrected_comparisons"):
+        assert found[name].filter(estimator="labels")["rater_se"].null_count() == 0
+
+
 def test_where_no_score_differs_the_prompts_are_not_said_to_be_too_few(tables: Callable[..., Tables]) -> None:
     found = tables(everywhere=5.0)
     of_both = found["corrected_standings"].filter(estimator="prediction_powered")

@@ -140,6 +140,26 @@ def test_raters_levels_are_told_from_prompts_that_only_some_rated() -> None:
     assert rater_spread(moved, weights) == pytest.approx(rater_spread(ratings, weights))
 
 
+def test_unnamed_ratings_weigh_as_one_persons_and_say_nothing_of_levels() -> None:
+    rng = np.random.default_rng(6)
+    ratings = rng.normal(size=(60, 1)) + np.array([0.0, 1.0, -0.5, 0.4]) + rng.normal(0, 0.3, (60, 4))
+    weights, are_named = prompt_weights(np.ones(60, dtype=bool), np.zeros(60, dtype=int)), np.array([True, True, True, False])
+    alone, every = rater_spread(ratings[:, :3], weights), rater_spread(ratings, weights, are_named)
+    assert alone is not None
+    assert every == pytest.approx(RaterSpread(alone.variance * 3 / 4, 2.0)), "a quarter each in place of a third"
+    assert rater_spread(ratings + np.array([0, 0, 0, 9.0]), weights, are_named) == pytest.approx(every)
+    assert rater_spread(ratings, weights, np.array([False, True, False, False])) is None
+
+
+def test_who_rated_none_of_these_prompts_takes_nothing_away() -> None:
+    ratings = np.random.default_rng(7).normal(size=(20, 3))
+    weights = np.full(20, 1 / 20)
+    ratings[:, 1] = NAN
+    two = rater_spread(ratings[:, ::2], weights)
+    assert two is not None
+    assert rater_spread(ratings, weights) == two
+
+
 @pytest.mark.parametrize(
     "ratings",
     [np.ones((9, 1)), np.array([[1.0, NAN], [NAN, 2.0]]), np.array([[1.0, 2, NAN, NAN], [NAN, NAN, 3, 4]])],

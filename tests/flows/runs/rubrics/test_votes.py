@@ -60,6 +60,7 @@ def test_votes_agree_and_rate_as_by_hand_and_bad_rows_are_left_out(
         "duplicate": again, "unknown_word": again | {"choice": "leftish"}, "missing": again | {"choice": ""},
         "same_sample": again | {"checkpoint_b": again["checkpoint_a"]}, "unmatched": again | {"seed_b": 77},
         "ambiguous": again | {"seed_a": None}, "not_compared": again | {"seed_a": 1, "seed_b": 1},
+        "reserved_name": again | {"rater": "__raters_majority__"},
         "different_prompts": again | {"sample_id_a": pair[0], "sample_id_b": next(p[1] for p in votes["ann"] if p[1] != pair[1]
                                       and world.prompt[p] != world.prompt[pair])},
     }  # fmt: skip
