@@ -130,6 +130,20 @@ def _check_dimensions(file: Path, benchmark: Benchmark, rubrics: Mapping[str, Ru
         if name not in keys:
             known = ", ".join(sorted(key for key in keys if "." not in key))
             raise refused(file, place, f"no rubric of this file has {name!r}; its dimensions: {known}")
+    for rubric in rubrics.values():
+        for key in dict.fromkeys(one.key for one in rubric.dimensions):
+            _check_threshold(file, benchmark.statistics.at_least, rubric, key)
+
+
+def _check_threshold(file: Path, at_least: Mapping[str, float], rubric: Rubric, key: str) -> None:
+    """Off the scale it is a share of nothing or of everything, published as a finding."""
+    name = next((name for name in (f"{rubric.id}.{key}", key) if name in at_least), None)
+    scales = [(one.minimum, one.maximum) for one in rubric.dimensions if one.key == key]
+    low, high = min(low for low, _ in scales), max(high for _, high in scales)
+    if name is not None and not low <= at_least[name] <= high:
+        why = f"{at_least[name]:g} is not on the scale of {key} in rubric {rubric.id}, {low:g} to {high:g}; write a score on it"
+        apart = "" if "." in name else f', or a "rubric.{key}" for each rubric'
+        raise refused(file, ("statistics", "at_least", name), why + apart)
 
 
 def ledger_url(benchmark: Benchmark, lake: Lake) -> str:

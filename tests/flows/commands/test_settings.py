@@ -50,6 +50,16 @@ def file(tmp_path: Path) -> Path:
             "line 16: statistics.at_least.beauty: no rubric of this file has 'beauty'; its dimensions: score",
         ),
         (
+            "score = 4",
+            "score = 99",
+            "line 16: statistics.at_least.score: 99 is not on the scale of score in rubric alignment, 1 to 5; write a score on",
+        ),
+        (
+            "score = 4",
+            'score = 4, "alignment.score" = nan',
+            "line 16: statistics.at_least.alignment.score: nan is not on the scale of score in rubric alignment, 1 to 5",
+        ),
+        (
             "north/one",
             "north/two",
             "line 14: nightly.baseline: 'lab/north/two' has no samples; write it as model/checkpoint; available: lab/north/one",
