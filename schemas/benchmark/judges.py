@@ -63,10 +63,42 @@ class Server(Section):
     with_run: bool = Field(default=False, description="A run that has something to ask starts it, and ends it afterwards.")
 
 
+def address_fault(address: str) -> str | None:
+    """Why nothing can be sent to an address; None where it can be. Nothing of it is repeated: it may hold a password."""
+    odd = next((one for one in address if one == " " or not one.isprintable()), None)
+    if odd is not None:  # urlsplit drops some of them in silence, and a server rejects the others
+        return f"it holds the character {odd!r}, which is part of no address; remove it"
+    if "@" in address:  # the transport could not send a login beside a key
+        return (
+            "it holds a user name or a password; write https://host/v1, put the key into an environment variable and name that "
+            "variable with api_key_env"
+        )
+    if "#" in address:
+        return "what follows # is never sent; remove it"
+    try:
+        url = urlsplit(address)
+        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        is_usable = False
+    return None if is_usable else "this is not an address; write https://host/v1 (or http://localhost:8000/v1)"
+
+
+def _can_be_a_models(name: str) -> str:
+    odd = next((one for one in name if not one.isprintable()), None)
+    if odd is not None or not name.strip():
+        raise ValueError(
+            f"{name!r:.60} is not a model's name: it {f'holds {odd!r}' if odd else 'is blank'}; write the provider's"
+        )
+    return name
+
+
+ModelName = Annotated[str, StringConstraints(min_length=1), AfterValidator(_can_be_a_models)]
+
+
 class Judge(Section):
     """A judge to ask, or (`recorded = true`) one whose replies are only ever imported."""
 
-    model: str = Field(min_length=1)
+    model: ModelName
     name: Name | None = Field(default=None, description="What tables call it; default: its model.")
     provider: str = Field(
         default=DEFAULT_PROVIDER, description="Whose API it speaks: openai, anthropic or gemini; part of the request key."
@@ -85,7 +117,7 @@ class Judge(Section):
         max_length=500,
         description="What is served there under the model's name, where the name does not tell; part of the request key.",
     )
-    accept_models: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+    accept_models: list[ModelName] = Field(
         default_factory=list,
         description="Other names it may answer under, as behind a gateway; with its own they are one judge.",
     )
@@ -140,7 +172,8 @@ class Judge(Section):
         said = [name for name in ("detail", "max_side_px", "share") if getattr(self, name) is not None]
         if self.recorded and said:
             raise ValueError(f"recorded = true means nothing is sent, but {said[0]} is about what is sent: remove one of them")
-        if self.server is not None and (self.recorded or urlsplit(self.base_url or "").hostname not in LOOPBACK):
+        address = urlsplit(self.base_url or "")
+        if self.server is not None and (self.recorded or address.hostname not in LOOPBACK or address.query):
             raise ValueError(
                 'a server section is only for a judge on this machine: base_url = "http://127.0.0.1:8000/v1", not recorded'
             )
@@ -154,13 +187,8 @@ class Judge(Section):
     @field_validator("base_url")
     @classmethod
     def _is_an_address(cls, address: str | None) -> str | None:
-        try:
-            url = urlsplit(address or "http://localhost")
-            is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-        except ValueError:
-            is_usable = False
-        if not is_usable:
-            raise ValueError("this is not an address; write https://host/v1 (or http://localhost:8000/v1)")
+        if address is not None and (why := address_fault(address)):
+            raise ValueError(why)
         return address
 
 

@@ -122,6 +122,34 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             r"line 13: judges\[0\]\.base_url: .*write https://[^\n]*\Z",  # and nothing of the key's variable, which hangs on it
             id="no scheme",
         ),
+        pytest.param(
+            "repeats = 1",
+            'base_url = "http://u:p@h/v1"',
+            r"line 13: judges\[0\]\.base_url: it holds a user name or a",
+            id="login",
+        ),
+        pytest.param(
+            "repeats = 1",
+            'base_url = "http://localhost/v1\\r\\nX: y"',
+            r"line 13: judges\[0\]\.base_url: it holds the character '\\r', which is part of no address; remove it",
+            id="a line break in an address",
+        ),
+        pytest.param(
+            "repeats = 1",
+            'base_url = " http://localhost/v1"',
+            r"base_url: it holds the character ' ', which",
+            id="a blank in one",
+        ),
+        pytest.param("repeats = 1", 'base_url = "http://localhost/v1#x"', r"base_url: what follows # is never", id="a fragment"),
+        pytest.param(
+            "gpt-4.1-2025-04-14", " ", r"line 10: judges\[0\]\.model: ' ' is not a model's name: it is blank; write", id="blank"
+        ),
+        pytest.param(
+            "gpt-4.1-2025-04-14",
+            "gpt\\u0000\\n4",
+            r"line 10: judges\[0\]\.model: 'gpt\\x00\\n4' is not a model's name: it holds '\\x00'; write the provider's",
+            id="a NUL in a name",
+        ),
         pytest.param("[[judges]]", "[judges]", r"line 9: judges: there may be several; write \[\[judges\]\]", id="one bracket"),
         pytest.param(
             'name = "', 'name = "my ', r"line 1: name: 'my [^']*' is not a name; allowed: letters, digits", id="a blank in a name"

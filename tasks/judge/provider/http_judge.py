@@ -43,8 +43,8 @@ class HttpJudge(ABC):
         self.check_parameters(judge.parameters)
         self.judge = judge
         self._base_url = judge.base_url or self.DEFAULT_BASE_URL
-        self.endpoint = endpoint(self._base_url)
         self._key = api_key(judge, self._base_url)
+        self.endpoint = endpoint(self._base_url)
         self._secrets = Secrets(self._key, self._base_url)
         self._deadline_s = deadline_s
         proxy_of(self._base_url)  # one that is no address is told before anything is asked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from schemas.benchmark.judges import Judge
+from schemas.benchmark.judges import Judge, address_fault
 from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyStatus
@@ -52,28 +52,18 @@ def proxy_of(address: str) -> str | None:
 
 
 def endpoint(address: str) -> str:
-    """An address as it may be shown: no user, password or query. Raises InputError where it is not an http(s) URL."""
-    try:
-        url = urlsplit(address)
-        is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable:
-        shown = address.rpartition("@")[2].partition("?")[0][:80]
-        raise InputError(f'judges.base_url = "{shown}" is not an address; write https://host/v1 (or http://localhost:8000/v1)')
+    """An address as it may be shown: no user, password or query."""
+    url = urlsplit(address)
     return f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
 
 
 def api_key(judge: Judge, address: str) -> str | None:
     """The key, from the environment. Raises MissingKeyError where a remote judge has none; one on this machine needs none.
 
-    Raises InputError where the address holds a login: the transport could not send it beside a key.
+    Raises InputError where nothing can be sent to the address.
     """
-    if "@" in address:
-        raise InputError(
-            f"judges.base_url of {judge.model} holds a user name or a password; write https://host/v1, put the key into an "
-            "environment variable and name that variable with api_key_env"
-        )
+    if why := address_fault(address):  # one from elsewhere than the benchmark file, which refuses it itself
+        raise InputError(f"judges.base_url of {judge.model}: {why}")
     key = key_named(judge.api_key_env)
     if not key:
         if is_loopback(address):

@@ -67,6 +67,7 @@ class Wire:
     change: Callable[[str, bytes], bytes] = lambda _call, body: body
     answer: Callable[[str], tuple[int, bytes] | None] = lambda _call: None
     headers: dict[str, str] = field(default_factory=dict)  # of what `answer` plays
+    queries: set[str] = field(default_factory=set)  # of the addresses asked
     is_early: Callable[[str, bytes], bool] = lambda _call, _body: False  # whether to ask the provider anew before passing on
     url: str = ""
 
@@ -124,6 +125,7 @@ class Wire:
         body = await request.read()
         call = f"{request.method} {request.path.removeprefix('/v1beta').removeprefix('/v1')}"
         self.seen.append(call)
+        self.queries.add(request.query_string)
         if self.on_call("before", call) == "drop":
             assert request.transport is not None
             request.transport.abort()

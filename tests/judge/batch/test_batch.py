@@ -357,6 +357,13 @@ def test_an_endpoint_without_a_batch_api_is_told_apart(make_bench: Callable[...,
     assert is_by_batch(bench.judge(mode="auto"), 10, at_least=10)
 
 
+def test_the_query_of_the_address_is_sent_with_every_call_and_stored_with_none(make_bench: Callable[..., Bench]) -> None:
+    bench, query = make_bench(), "api-version=2026-01-01&code=hidden77"
+    assert bench.run(judge=bench.judge(base_url=f"{bench.wire.url}?{query}")).n_answered == N_REQUESTS
+    assert {one for one in bench.wire.queries if query not in one} == set()
+    assert bench.rows("SELECT DISTINCT endpoint FROM batches") == [(bench.wire.url,)]
+
+
 def test_a_key_that_is_not_accepted_stops_the_run_and_is_never_shown(
     make_bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -321,11 +321,15 @@ def test_parameters_that_are_none_of_the_judges_are_refused(name: str) -> None:
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
-    judge = Judge(model="m", base_url="https://user:hidden@host.example:8443/v1?token=hidden")
-    assert endpoint(judge.base_url or "") == "https://host.example:8443/v1"
-    for address in ("host/v1", "ftp://host", "http://", "http://host:99999"):
-        with pytest.raises(InputError, match="base_url"):
-            endpoint(address)
+    assert endpoint("https://user:hidden@host.example:8443/v1?token=hidden") == "https://host.example:8443/v1"
+
+
+@pytest.mark.parametrize("address", ["host/v1", "ftp://host", "http://", "http://host:99999", "https://user:hidden@host/v1"])
+def test_an_address_from_elsewhere_than_the_file_is_held_to_the_same(address: str) -> None:
+    judge = Judge(model="m").model_copy(update={"base_url": address})
+    with pytest.raises(InputError, match=r"^judges\.base_url of m: [^:]* write https://host/v1") as refused:
+        OpenAIProvider(judge, 1, 1)
+    assert "hidden" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
@@ -43,7 +44,14 @@ class OpenAIBatches:
             trust_env=not is_loopback(base_url),
             event_hooks={"response": [_CallCap()]},
         )
-        self._openai = AsyncOpenAI(api_key=key or "none", base_url=base_url, http_client=transport, max_retries=0)
+        address = urlsplit(base_url)
+        self._openai = AsyncOpenAI(
+            api_key=key or "none",
+            base_url=address._replace(query="").geturl(),
+            default_query=dict(parse_qsl(address.query, keep_blank_values=True)),  # the SDK writes its paths behind a query
+            http_client=transport,
+            max_retries=0,
+        )
         self._files = self._openai.files.with_raw_response
         self._batches = self._openai.batches.with_raw_response
 
