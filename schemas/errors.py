@@ -101,6 +101,12 @@ class UnreadableError(ProviderError):
     may_pass = False
 
 
+class BatchCancelledError(ProviderError):
+    """Somebody cancelled a batch at the provider: only who starts a run has its requests billed again."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from schemas.errors import (
+    BatchCancelledError,
     JudgeChangedError,
     MissingInputError,
     ProviderError,
@@ -83,6 +84,6 @@ def _left_s(gives_up_at: datetime | None) -> float:
 
 def _may_pass(error: Exception) -> bool:
     """Exit code 3, and a fault of Salon's own; not what each try would pay for, nor what a user has to mend."""
-    if isinstance(error, JudgeChangedError | MissingInputError | RejectedError | UnreadableError):
+    if isinstance(error, BatchCancelledError | JudgeChangedError | MissingInputError | RejectedError | UnreadableError):
         return False
     return not isinstance(error, SalonError) or error.exit_code == StoreError.exit_code

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from schemas.errors import InputError, ProviderError
+from schemas.errors import BatchCancelledError, InputError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import RESULTS_LOST, Collector
 from tasks.judge.batch.results import N_ABSENT, ResultFiles
@@ -213,7 +213,7 @@ class BatchMachine:
         if await self.ledger.alone(partial(keys_of, token=batch.token)):  # the lines that are left are another run's
             await self._change(batch, holder_id=None)
         if seen.is_cancelled:
-            raise ProviderError(
+            raise BatchCancelledError(
                 f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} was cancelled at the provider. The "
                 "replies it had are stored; run the same command again to ask the rest"
             )

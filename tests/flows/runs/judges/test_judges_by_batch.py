@@ -7,10 +7,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +72,8 @@ def _write(folder: Path, *judges: tuple[str, str, str], limits: str = "") -> Pat
     return folder / "b.toml"
 
 
-def _get(url: str) -> Any:
-    with urllib.request.urlopen(urllib.request.Request(url, headers={"authorization": "Bearer sk-of-nobody"})) as answer:
+def _get(url: str, body: bytes | None = None) -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"authorization": "Bearer sk-of-nobody"})) as answer:
         return json.load(answer)
 
 
@@ -201,3 +203,36 @@ def test_who_finds_no_room_beside_what_batches_set_aside_is_asked_once_they_have
     assert said.code == 0, said.err + said.out
     assert f"requests    {2 * N_SAMPLES}: 0 stored already, {2 * N_SAMPLES} sent; $0.0" in said.out
     assert _stats(url)["usd"] <= 0.14
+
+
+@pytest.mark.parametrize("command", ["run", "nightly"])
+def test_a_batch_that_somebody_cancels_is_created_again_by_the_next_command_only(
+    tmp_path: Path, salon: Callable[..., Said], judges: Callable[[float], str], command: str
+) -> None:
+    url = judges(6)
+    due = datetime.now(UTC) - timedelta(minutes=1)
+    night = f'[nightly]\nschedule = "{due:%M %H} * * *"\nfinish_by = "{due + timedelta(hours=2):%H:%M}"'
+    listed = ("gpt-4.1", url, "batch"), ("gpt-4o", url, "online")
+    file = _write(tmp_path, *listed, limits=night)
+    cancelled = list[str]()
+
+    def cancel() -> None:
+        while not (found := [each["id"] for each in _get(f"{url}/batches?limit=20")["data"]]):
+            time.sleep(0.1)
+        cancelled.extend(found)
+        _get(f"{url}/batches/{found[0]}/cancel", b"")
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    said = salon(command, file)
+    thread.join()
+    told = " ".join(said.err.split())
+    assert said.code == 3, told
+    assert f"batch {cancelled[0]} was cancelled at the provider. The replies it had are stored; run the same command" in told
+    assert "next try" not in told
+    assert _states(url) == ["cancelled"], "none was created after it"
+    assert _n_replies(tmp_path) >= N_SAMPLES, "the other judge was asked all"
+    again = salon(command, file)
+    assert again.code == 0, again.err
+    assert len(_states(url)) == 2
+    assert _stats(url)["n_items_by_times_billed"] == {"1": 2 * N_SAMPLES}
