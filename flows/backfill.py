@@ -160,7 +160,7 @@ def _asked_of(
 ) -> tuple[Outcome, set[str]]:
     """What was asked of the checkpoints together, and of which; counted in the ledger where some were tried again."""
     total = sum((one.outcome for one in found), Outcome())
-    if not any(one.is_tried_again for one in found):
+    if not any(one.is_tried_again for one in found) and not run.executor.n_lost:
         return total, {one.name for one in found if one.outcome.n_requests}
     bought = bought_of(run, began_at, [one.plan.plan_id for one in planned.open]).outcome
     asked = replace(bought, is_spent=total.is_spent, refused_usd=total.refused_usd, n_in_flight=total.n_in_flight)

@@ -89,10 +89,14 @@ class Threads(Protocol):
 
 
 class Executor(ABC):
-    """Runs shards, in `n_processes` that share what a run may do; `is_remote`: what shards are given and give back travels."""
+    """Runs shards, in `n_processes` that share what a run may do; `is_remote`: what shards are given and give back travels.
+
+    `n_lost`: shards that were begun and gave nothing back. What is told of one that was handed out again is its last try alone.
+    """
 
     is_remote = False
     n_processes = 1
+    n_lost = 0
 
     @abstractmethod
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -47,7 +47,7 @@ class RemoteExecutor(LocalExecutor):
     def run(self, calls: Iterable[ShardCall[In, Out]]) -> Iterator[Out]:
         """Run the calls and yield their results in order. Raises what a shard raises, StoreError, StoppedError."""
         waiting: deque[Submitted[Any]] = deque()
-        shipped = _Shipments(self._pool, self._secret_names)
+        shipped = _Shipments(self._pool, self._secret_names, self._lose)
         is_followed = False
         with ExitStack() as leases:
             try:
@@ -70,6 +70,9 @@ class RemoteExecutor(LocalExecutor):
                 leases.close()  # from now on shards that spend money store what is under way, and end
                 self._drain(waiting, shipped)
 
+    def _lose(self) -> None:
+        self.n_lost += 1
+
     def _drain(self, waiting: Iterable[Submitted[Any]], shipped: "_Shipments") -> None:
         """Take back what has not begun, and let the rest end by itself."""
         shipped.take_back()
@@ -82,8 +85,8 @@ class RemoteExecutor(LocalExecutor):
 class _Shipments:
     """The shards of one stage, worked on in workers while threads here wait for them."""
 
-    def __init__(self, pool: Pool, secret_names: tuple[str, ...]) -> None:
-        self._pool, self._secret_names = pool, secret_names
+    def __init__(self, pool: Pool, secret_names: tuple[str, ...], on_lost: Callable[[], None]) -> None:
+        self._pool, self._secret_names, self._on_lost = pool, secret_names, on_lost
         self._code = code_version() if pool.has_other_code else None
         self._tasks: dict[tuple[str, bool], StageTask[..., Any]] = {}
         self._is_over = False
@@ -143,6 +146,10 @@ class _Shipments:
                 self._pool.check()
             self._check_not_over(name)
             return self._pool.result(submitted)
+        except Exception:
+            with self._lock:
+                self._on_lost()
+            raise
         finally:
             with self._lock:
                 del self._under_way[has_ended]

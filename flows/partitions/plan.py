@@ -18,9 +18,8 @@ from flows.observability.terminal import format_usd, name_of, one_line
 from flows.partitions.left import spared_by_looks
 from flows.partitions.table import Prices, find_partitions
 from flows.run import stages
-from flows.run.bought import RequestsMet
+from flows.run.bought import RequestsMet, asked_parts
 from flows.run.context import RunContext, open_run
-from flows.run.judging import asked_parts
 from flows.run.other_models import mixed_cells
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark.file import Limits

@@ -1,24 +1,30 @@
 """What the ledger has of plans' requests: what was bought since a moment, each counted once. What is complete: complete.py."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts
 from schemas.records import PlannedPart
 from schemas.statuses.rows import ReplyStatus
 from schemas.tables.stored import REQUESTS
+from tasks.context import StageContext
 from tasks.judge.budget.prices import price_of
 from tasks.judge.outcome import Outcome
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.spent import bought_since, sent_since
+
+
+def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
+    """Those with requests to a judge that is asked."""
+    return [part for part in parts if part.n_requests and not context.judge(part.judge_model).recorded]
 
 
 @dataclass(slots=True)
@@ -73,11 +79,38 @@ def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges:
     What other runs bought of the same requests meanwhile is in it. A plan that the lake does not hold any more adds nothing.
     """
     judges = [judge.id for judge in run.benchmark.asked_judges] if judges is None else judges
-    since_us, found, met = round(since.timestamp() * 1e6), Outcome(), RequestsMet()
-    last_us = since_us
+    return _bought(run, round(since.timestamp() * 1e6), _requests(run, plan_ids, judges))
+
+
+def with_what_was_lost(run: RunContext, told: Outcome, since_us: int, parts: Sequence[PlannedPart]) -> Outcome:
+    """What became of these parts, of which `told` is what came back: with what workers bought whose process died, or failed.
+
+    `since_us`: when their asking began, by the ledger's clock. What another run bought of the same requests since is in it.
+    """
+    keys = ((part.judge_model, run.request_keys(part).unique()) for part in parts)
+    bought = _bought(run, since_us, keys).outcome
+    n_lost = max(0, bought.n_replies - told.n_final)  # requests that whoever asked next found stored
+    return replace(
+        told,
+        n_cached=max(0, told.n_cached - n_lost),
+        n_asked=bought.n_asked,
+        n_replies=told.n_replies + n_lost,
+        n_input_tokens=bought.n_input_tokens,
+        n_output_tokens=bought.n_output_tokens,
+        cost_usd=bought.cost_usd,
+        n_without_cost=bought.n_without_cost,
+        n_in_doubt=bought.n_in_doubt,
+        in_doubt_usd=told.in_doubt_usd if bought.n_in_doubt == told.n_in_doubt else bought.in_doubt_usd,
+        n_by_status=told.n_by_status + Counter({ReplyStatus.ANSWERED.value: n_lost}),
+    )
+
+
+def _bought(run: RunContext, since_us: int, requests: Iterable[tuple[str, pl.Series]]) -> Bought:
+    """`requests`: judge and distinct request keys."""
+    found, met, last_us = Outcome(), RequestsMet(), since_us
     free = {judge.id for judge in run.benchmark.judges if not ((price := price_of(judge)) and price.usd(1, 0, 1))}
     with opened(run.ledger_url) as ledger:
-        for judge_model, of_judge in _requests(run, plan_ids, judges):
+        for judge_model, of_judge in requests:
             keys = of_judge.filter(met.meet(of_judge)).to_list()
             n_sent, n_in_doubt = ledger.read(partial(sent_since, keys=keys, since_us=since_us))
             found.n_asked += n_sent
@@ -94,6 +127,7 @@ def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges:
                 last_us = max(last_us, heard_us or 0)
             found.n_cached += max(0, len(ledger.known(keys)) - n_new)
     found.n_requests = len(met)
+    found.in_doubt_usd = inf if found.n_in_doubt else 0.0  # what was in flight had its worst case in the process that is gone
     found.n_by_status = Counter({ReplyStatus.ANSWERED.value: found.n_replies})
     return Bought(found, datetime.fromtimestamp(last_us / 1e6, UTC))
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from flows.run.bought import asked_parts
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts
 from flows.run.other_models import others_of
 from schemas.errors import ProviderError, SalonError
 from schemas.records import Plan

@@ -7,12 +7,12 @@ from functools import partial
 from flows.executors.base import ShardCall
 from flows.observability.waiting import Waiting
 from flows.run.batches import ByBatch, Failures, alone, as_they_end, under_way
+from flows.run.bought import asked_parts, with_what_was_lost
 from flows.run.context import RunContext
 from flows.run.judge_servers import serving
 from flows.run.tasks import JudgeShards, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
 from schemas.records import JudgeReply, PlannedPart
-from tasks.context import StageContext
 from tasks.judge.batch.run import is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
 from tasks.judge.outcome import Heard, Outcome
@@ -23,6 +23,7 @@ from tasks.judge.shard_requests import OnAttempt, OnReply
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
+from tasks.ledger.statements import now_us
 from tasks.ledger.unstored import Unstored
 from tasks.stopping import check_not_stopped
 
@@ -94,7 +95,10 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
 
 def _all_online(run: RunContext, parts: list[PlannedPart], n_of_run: int, *, is_again: bool = False) -> Outcome:
     """What became of the parts together. `is_again`: what is stored of them was counted before."""
-    total = Outcome()
+    total, n_lost, since_us = Outcome(), run.executor.n_lost, 0
+    if run.executor.is_remote:
+        with opened(run.ledger_url) as ledger:
+            since_us = ledger.read(now_us)
     for outcome in _online(run, parts, n_of_run):
         # replies of another process are counted when its shard comes back
         if run.executor.is_remote:
@@ -106,18 +110,13 @@ def _all_online(run: RunContext, parts: list[PlannedPart], n_of_run: int, *, is_
             run.reporter.hear(Outcome(n_cached=outcome.n_cached))
         total += outcome
         run.reporter.tell("judge")
-    return total
+    return total if run.executor.n_lost == n_lost else with_what_was_lost(run, total, since_us, parts)
 
 
 def n_left(run: RunContext, parts: Sequence[PlannedPart]) -> int:
     """Requests of these parts that are left to ask."""
     with opened(run.ledger_url) as ledger:
         return sum(ledger.n_left(run.request_keys(part)) for part in parts)
-
-
-def asked_parts(context: StageContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
-    """Those with requests to a judge that is asked."""
-    return [part for part in parts if part.n_requests and not context.judge(part.judge_model).recorded]
 
 
 def recorded(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:

@@ -11,8 +11,8 @@ from itertools import chain
 
 import polars as pl
 
+from flows.run.bought import asked_parts
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError
 from schemas.records import PlannedPart

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import polars as pl
 
+from flows.run.bought import asked_parts
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts, judge, n_left, recorded
+from flows.run.judging import judge, n_left, recorded
 from flows.run.looks import WatchedScores
 from schemas.benchmark.exam import OCCASION
 from schemas.metrics import primary_of

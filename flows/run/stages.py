@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from flows.executors.base import ShardCall
+from flows.run.bought import asked_parts
 from flows.run.context import RunContext
-from flows.run.judging import asked_parts
 from flows.run.tasks import ReadShard, open_samples, plan_questions, read_replies, take_replies
 from schemas.benchmark.exam import Exam
 from schemas.errors import NothingToJudgeError
