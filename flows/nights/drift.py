@@ -49,7 +49,7 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) 
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
-        elif living_table(lake_root, DRIFT, benchmark) is not None:  # the others were taken back
+        elif taken_back(lake_root) and living_table(lake_root, DRIFT, benchmark) is not None:  # it may be of those
             target = write_living_table(lake_root, DRIFT, benchmark, DRIFT.empty())
         write_duckdb(lake_root, benchmark)
         return target
