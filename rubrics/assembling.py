@@ -11,7 +11,7 @@ from rubrics.messages import Example, Message, Part
 from rubrics.model import Condition, Items, ItemText, ReplyFormat, Rubric, Rule, Variant, WordsOutside
 from rubrics.rendering import PLACEHOLDER
 from rubrics.sections import RuleSection, WhenSection
-from schemas.records import IMAGE
+from schemas.records import IMAGE, RESERVED_NAMES
 
 _STARTS = {"PNG": rb"\x89PNG\r\n\x1a\n", "JPEG": rb"\xff\xd8\xff", "WEBP": rb"RIFF....WEBP"}
 
@@ -105,6 +105,9 @@ def _check_columns(folder: Path, declared: Declaration) -> None:
         chained = sorted(set(words) & set(words.values()))
         if chained:
             raise refusal(folder, f"value_maps.{column} maps to {chained[0]!r} and also from it; map directly to the final word")
+        reserved = sorted(RESERVED_NAMES.intersection(words.values()))
+        if reserved:
+            raise refusal(folder, f"value_maps.{column} maps to {reserved[0]!r}, a name that Salon reserves; choose another word")
 
 
 def refuse_repeats(folder: Path, key: str, values: Sequence[str]) -> None:

@@ -8,7 +8,9 @@ from typing import Annotated, Any, get_type_hints
 
 import orjson
 
+from schemas.benchmark.exam import EXAM
 from schemas.identities import canonical_json
+from schemas.statuses.cells import Total
 from schemas.statuses.rows import ParseReason, ReplyOrigin, ReplyStatus, SampleStatus
 from schemas.tables import fields as f
 from schemas.tables.field import Field
@@ -21,6 +23,8 @@ ALL_JUDGES = "__pooled__"
 """In the column judge_model: the verdicts of all judges together."""
 PEOPLE = "__people__"
 """In the column judge_model: people's votes."""
+RESERVED_NAMES = frozenset([*map(str, Total), "__all__", UNKNOWN, ALL_JUDGES, PEOPLE, EXAM, "__anchors__"])
+"""Names of no model, checkpoint and category of a source: in those columns they stand for something else."""
 SAMPLE_TEXTS = ("prompt", "category", "question", "text", "reference", "caption_type", "output")
 """The text columns of a sample that `samples` has by name; those of a rubric's own stand in its `texts_json`."""
 TEXT_COLUMNS = (*SAMPLE_TEXTS, "texts_json")

@@ -25,7 +25,7 @@ from tasks.publish.explain.exam import explain_exam, find_exam
 from tasks.publish.explain.pairs import explain_pair, find_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.reading import Publication, chosen, load_cells
-from tasks.publish.standings.wording import failures_of, percent
+from tasks.publish.standings.wording import failures_of, has_enough, percent
 
 
 def explain(
@@ -127,8 +127,10 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
 
 def _why_no_mean(cell: Mapping[str, Any]) -> str:
     if cell["status"] == CellStatus.BLOCKED:
-        floor = f"{percent(cell['coverage_floor'])} needed (gate.min_coverage)"
-        return f"{percent(cell['coverage'])} of the judgements have a score, {floor}"
+        scored = f"{percent(cell['coverage'])} of the judgements have a score"
+        if has_enough(cell):
+            return f"{scored}, but none in one of the categories" if cell["coverage"] else scored
+        return f"{scored}, {percent(cell['coverage_floor'])} needed (gate.min_coverage)"
     if cell["reason"] == CellReason.CATEGORY_MISSING:
         return "it lacks a category that others in the benchmark have"
     return escape(one_line(str(cell["reason"] or cell["status"]).replace("_", " ")))

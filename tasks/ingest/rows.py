@@ -8,7 +8,7 @@ from typing import Any
 from schemas.errors import SourceError
 from schemas.input_budget import is_too_deep
 from schemas.pointers import MISSING, look_up, steps
-from schemas.records import IMAGE, SAMPLE_TEXTS, UNKNOWN, UNNAMED, RolePicture, Sample
+from schemas.records import IMAGE, RESERVED_NAMES, SAMPLE_TEXTS, UNKNOWN, UNNAMED, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
 from tasks.delimited import columns_told
 from tasks.ingest.left_out import LeftOut
@@ -129,7 +129,7 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *,
     for name, pointer in places.items():
         try:
             convert = _CONVERT.get(name, text_of if name in COLUMN_NAMES else own_text_of)
-            taken[name] = convert(_value(row, source, name, pointer, is_needed=name in needed))
+            taken[name] = _not_reserved(name, convert(_value(row, source, name, pointer, is_needed=name in needed)))
         except (BadValueError, _MissingValueError) as error:
             kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
             problem = problem or (kind, f"{name}: {error}")
@@ -165,6 +165,13 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *,
         remote_hosts=source.remote_hosts,
         others=tuple(one for one in shown if one is not judged),
     )
+
+
+def _not_reserved(name: str, value: Any) -> Any:
+    """The value; a name that Salon's tables give another meaning is none of a source. Raises BadValueError."""
+    if name not in _FREE and isinstance(value, str) and value.strip() in RESERVED_NAMES:
+        raise BadValueError(f"{value.strip()} is a name that Salon reserves; rename it in the source")
+    return value
 
 
 def is_kept(row: RawRow, source: ResolvedSource) -> bool:
@@ -230,6 +237,8 @@ def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) 
         )
 
 
+_FREE = frozenset({"item_id", "prompt", "question", "text", "reference", "output"})
+"""Columns that name nothing which tables are made by."""
 _CONVERT: Mapping[str, Callable[[object], Any]] = {"seed": seed_of, IMAGE: pictures_of}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from schemas.benchmark.file import Benchmark, Source, source_name
 from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
-from schemas.records import IMAGE, SAMPLE_TEXTS
+from schemas.records import IMAGE, RESERVED_NAMES, SAMPLE_TEXTS
 from tasks.ingest.paths import encodable, quote
 
 COLUMN_NAMES = ("image", "item_id", "model", "checkpoint", "seed", *SAMPLE_TEXTS)
@@ -119,6 +119,10 @@ def _resolve(
             f"source {name!r}: {quote(str(path))} is a link out of {base}, where path = {quote(source.path)} looks. "
             "If the links are your own, such as to checkpoints on several disks, set follow_links = true for the source"
         )
+    model, checkpoint = filled.get("model", source.model), filled.get("checkpoint", source.checkpoint)
+    for what, said in (("model", model), ("checkpoint", checkpoint)):
+        if said in RESERVED_NAMES:
+            raise SourceError(f"source {name!r}: {what} {said!r} is a name that Salon reserves; rename it")
     root = path if path.is_dir() else path.parent
     prefix = root.relative_to(base).as_posix() if filled and root.is_relative_to(base) else "."
     return ResolvedSource(
@@ -126,8 +130,8 @@ def _resolve(
         reader=source.reader,
         path=path,
         prefix="" if prefix == "." else prefix,
-        model=filled.get("model", source.model),
-        checkpoint=filled.get("checkpoint", source.checkpoint),
+        model=model,
+        checkpoint=checkpoint,
         columns=source.columns | ({IMAGE: ""} if IMAGE in source.pictures else {}),
         pictures=tuple((role, at) for role, places in source.pictures.items() for at in _listed(places)),
         where=source.where,

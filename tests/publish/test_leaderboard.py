@@ -47,9 +47,7 @@ def test_best_first_and_missing_last(small_cells):
     assert [row.model for row in rows] == ["better", "lab/north", "a"]
     assert rows[2].score == "– (blocked: refusal)"
     assert rows[1].why == "2 of 9 without a score (1 broken_image, 1 refusal), with them 5.10 to 7.10"
-    assert rows[2].why.startswith(
-        "blocked: 77.8 % of the judgements have a score, 50.0 % needed (gate.min_coverage): 2 of 9 without"
-    )
+    assert rows[2].why.startswith("blocked: no judgement of one category has a score: 2 of 9 without")
     assert (rows[1].n_judgements, rows[1].n_failed, rows[1].n_images) == (9, 2, 6)
 
 

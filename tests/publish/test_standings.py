@@ -238,6 +238,13 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
             id="cause and remedy of a blocked cell",
         ),
         pytest.param(
+            {"n_failed": 7, "failures": [{"reason": "empty", "n_failed": 7}], "coverage": 0.93, **_smallest("dogs", 0)}
+            | dict.fromkeys(("status", "state"), "blocked"),
+            "blocked: 0.0 % of the judgements in category dogs have a score (93.0 % of all judgements have one, but a mean over "
+            "categories needs some in each): 7 of 100 without a score (7 empty), with them 3.31 to 3.52",
+            id="a blocked mean that lacks one category",
+        ),
+        pytest.param(
             _SHARED | {"n_shared_prompts": 10, **_smallest("dogs", 6)},
             "no rank: with one of the others it shares fewer than the 5 prompts needed in each category; with any, 10 at most "
             "over all categories",

@@ -122,6 +122,7 @@ BAD = {
     ),
     "null for fixed text": (('{ kind = "prompt" }', '{ kind = "prompt", null_as = "" }'), r"kind 'prompt' cannot be null"),
     "two rules of a name": (("[[rules]]", f"{ANOTHER_RULE}[[rules]]"), r"rules has 'no_text' twice"),
+    "a reserved word": (("scale =", 'value_maps.category = { a = "__macro__" }\nscale ='), r"maps to '__macro__', a name"),
     "chained words": (("scale =", 'value_maps.category = { a = "b", b = "c" }\nscale ='), r"maps to 'b' and also from it"),
     "not TOML": (("[[rules]]", "[[rules"), r"not valid TOML"),
     "deep nesting": (("scale =", "x = " + "[" * 5000 + "\nscale ="), r"not valid TOML"),

@@ -113,8 +113,8 @@ def why(row: Row) -> str:
     """What is missing in a row or keeps it from a rank, and the remedy; empty where nothing is and does."""
     missing = _missing(row)
     if row["status"] == CellStatus.BLOCKED:
-        floor = f"{percent(row['coverage_floor'])} needed (gate.min_coverage)"
-        return f"blocked: {percent(row['coverage'])} of the judgements have a score, {floor}: {missing}"
+        floor = "" if has_enough(row) else f", {percent(row['coverage_floor'])} needed (gate.min_coverage)"
+        return f"blocked: {_too_few_scores(row)}{floor}: {missing}"
     said = [missing] if missing else []
     if row["state"] in (StandingState.TOO_FEW, StandingState.NOT_COMPARED) and row["n_judgements"]:
         said.append(no_rank(row))
@@ -149,13 +149,29 @@ def _missing(row: Row) -> str:
     return f"{row['n_failed']} of {row['n_judgements']} without a score ({listed}){bounds}"
 
 
+def has_enough(row: Row) -> bool:
+    """Whether it is not coverage that blocks a row: then there is no score at all, or none in one of its categories."""
+    return bool(row["coverage"] >= row["coverage_floor"])
+
+
+def _too_few_scores(row: Row) -> str:
+    """What blocks a row."""
+    if not has_enough(row):
+        return f"{percent(row['coverage'])} of the judgements have a score"
+    if row.get("n_prompts_smallest_category") != 0:  # older publications do not say it
+        return "no judgement has a score" if not row["coverage"] else "no judgement of one category has a score"
+    rest = f"{percent(row['coverage'])} of all judgements have one, but a mean over categories needs some in each"
+    where = "without a category" if row["smallest_category"] == Total.UNNAMED else f"in category {row['smallest_category']}"
+    return f"{percent(0)} of the judgements {where} have a score ({rest})"
+
+
 def no_rank(row: Row) -> str:
     """Why a row has no rank, and what it would take."""
     reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
     if not row["n_judgements"]:
         return _missing(row)
     if row["state"] == StandingState.BLOCKED:
-        return f"blocked, {percent(row['coverage'])} of the judgements have a score"
+        return f"blocked, {_too_few_scores(row)}"
     is_too_few = row["state"] == StandingState.TOO_FEW or reason == ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value
     if is_too_few and (small := _too_small_category(row)):
         return f"no rank: {small}, {needed} needed"

@@ -110,3 +110,30 @@ def test_where_nobody_could_read_who_made_any_row_the_plan_says_what_is_wrong_wi
     planned = salon("plan", write(tmp_path, "http://127.0.0.1:1/v1"))
     assert planned.code == 2
     assert "has no sample of a checkpoint: bad_value (the first: set, m.jsonl#1: checkpoint: expected a text" in planned.err
+
+
+def test_a_category_with_a_reserved_name_costs_its_row_alone(tmp_path: Path, judge_url: str, salon: Callable[..., Said]) -> None:
+    lines = lines_of(tmp_path, ["1"])["1"]
+    lines[0] = json.dumps(json.loads(lines[0]) | {"category": "__macro__"})
+    (tmp_path / "m.jsonl").write_text("\n".join(lines))
+    file = write(tmp_path, judge_url)
+    planned = json.loads(salon("plan", file, "--json").out)
+    assert (planned["n_requests"], planned["n_by_status"]["bad_value"]) == (9, 1)
+    assert salon("run", file).code == 0
+    macro = cells_of(tmp_path / "lake").filter(category="__macro__", estimand=LIKE_THESE)
+    assert macro.select("status", "n_failed").rows() == [("ok", 1)]
+
+
+def test_a_mean_that_one_category_blocks_says_which(tmp_path: Path, judge_url: str, salon: Callable[..., Said]) -> None:
+    lines = lines_of(tmp_path, ["1"])["1"]
+    gone = {"image": "gone.png", "prompt": "a cat", "category": "c", "checkpoint": "1"}
+    (tmp_path / "m.jsonl").write_text("\n".join([*lines, json.dumps(gone)]))
+    assert salon("run", write(tmp_path, judge_url)).code == 1
+    why = "blocked: 0.0 % of the judgements in category c have a score (90.9 % of all judgements have one, but a mean"
+    table = " ".join(salon("table").out.split())
+    assert why in table
+    assert "gate.min_coverage" not in table
+    macro = cells_of(tmp_path / "lake").filter(category="__macro__", estimand=LIKE_THESE)
+    assert (
+        "90.9 % of the judgements have a score, but none in one of the categories;" in salon("explain", macro["cell_id"][0]).out
+    )

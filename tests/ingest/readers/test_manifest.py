@@ -317,3 +317,21 @@ def test_a_huge_row_is_lost_and_no_other(write, read_all, length):
     samples = read_all(reader="manifest", path=path, columns={"image": ""})
     assert [one.status for one in samples] == ["ok", "bad_value", "ok"]
     assert samples[2].source_key == "m.jsonl#3"
+
+
+@pytest.mark.parametrize("word", ["__macro__", "__micro__", "__unnamed__", "__all__", "__unknown__", " __macro__ "])
+@pytest.mark.parametrize("column", ["category", "caption_type", "model", "checkpoint"])
+def test_a_name_that_salon_reserves_makes_its_row_alone_unusable(write, read_all, column, word):
+    row = {"image": None, "prompt": "__macro__", "model": "a", "checkpoint": "1", "category": "c"}
+    path = write("m.jsonl", lines(row, row | {column: word}))
+    good, bad = read_all(reader="manifest", path=path, model=None)
+    assert (good.status, bad.status) == ("ok", "bad_value")
+    assert bad.detail == f"{column}: {word.strip()} is a name that Salon reserves; rename it in the source"
+    assert word not in (bad.checkpoint, bad.texts["category"], bad.texts["caption_type"])
+    assert bad.model == ("a" if column in bad.texts else "__unknown__")
+
+
+def test_a_folder_with_a_name_that_salon_reserves_stops(read_all, tmp_path):
+    (tmp_path / "made" / "__all__").mkdir(parents=True)
+    with pytest.raises(SourceError, match="checkpoint '__all__' is a name that Salon reserves; rename it"):
+        read_all(reader="imagefolder", path="made/{checkpoint}")
