@@ -19,6 +19,8 @@ _OBEYED |= dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2
 _UNSEEN = (0xAD, 0x61C, 0x180E, *range(0x200B, 0x2010), 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF, *range(0xE0000, 0xE0080))
 _OBEYED |= dict.fromkeys(_UNSEEN, 0xFFFD)  # two names that differ in these alone would look the same
 _FLUSH = re.compile(r"\n(?! )")
+WORD_CHARACTERS = 1000
+_LONG_WORD = re.compile(rf"(\S{{{WORD_CHARACTERS}}})\S+")
 _LINE_ENDS = {code: 0x2400 + code for code in (0x09, 0x0A)}
 
 
@@ -28,7 +30,12 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name out of data, printable and on one line: a line feed in it would begin a line that says what it likes."""
+    """A name out of data, printable and on one line: a line feed in it would begin a line that says what it likes.
+
+    Of a word of more than a thousand characters the first stand there: rich takes time with the square of a word's length.
+    """
+    if len(text) > WORD_CHARACTERS:
+        text = _LONG_WORD.sub(r"\1…", text)
     return printable(text).translate(_LINE_ENDS)
 
 

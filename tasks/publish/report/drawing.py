@@ -6,6 +6,7 @@ Colours are CSS variables of style.css, so one drawing serves light and dark. Wh
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -33,6 +34,7 @@ _ATTRIBUTES = frozenset({
 })  # fmt: skip
 _DROPPED = frozenset({"aria-hidden", "aria-label", "aria-roledescription", "class", "display", "pointer-events", "role"})
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LABEL_CHARACTERS = 1000
 _MANY_DIGITS = re.compile(r"-?\d+\.\d{3,}")
 
 
@@ -94,8 +96,13 @@ def _spec(chart: "alt.TopLevelMixin", rows: Sequence[Mapping[str, Any]]) -> dict
 
 
 def drawable(value: Any) -> Any:
-    """The value with every text as XML can hold it: what it cannot becomes U+FFFD. The renderer ends the process over one."""
+    """The value with every text as XML can hold it: what it cannot becomes U+FFFD. The renderer ends the process over one.
+
+    Of a text longer than any label is drawn its beginning is left, with a digest: the renderer cuts labels letter by letter.
+    """
     if isinstance(value, str):
+        if len(value) > _LABEL_CHARACTERS:
+            value = f"{value[:_LABEL_CHARACTERS]}… {sha256(value.encode('utf-8', 'replace')).hexdigest()[:8]}"
         return _NOT_IN_XML.sub("\ufffd", value)
     if isinstance(value, Mapping):
         return {name: drawable(one) for name, one in value.items()}

@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from demo.drawing import draw_png
 from demo.painter import painted_scenes
 from flows.observability import redaction
 from flows.observability.progress import Reporter
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import Console, one_line, result_console
 from rubrics.loading import SHIPPED
 from tasks.publish.folders import Published
 from tests.flows.flow_support import Said
@@ -138,3 +139,10 @@ def test_a_name_in_colons_is_no_picture(capsys: pytest.CaptureFixture[str], name
     said = capsys.readouterr()
     assert said.err == f"note: left out: {name}\n"
     assert said.out.count(name) == 3
+
+
+def test_a_name_of_a_hundred_thousand_letters_takes_no_longer_than_a_short_one(capsys: pytest.CaptureFixture[str]) -> None:
+    started = time.process_time()
+    Console(width=80).print(f"[yellow]warning[/] {escape(one_line('C' * 100_000))}: 3 of 4")
+    assert time.process_time() - started < 2
+    assert "".join(capsys.readouterr().out.split()) == "warning" + "C" * 1000 + "…:3of4"
