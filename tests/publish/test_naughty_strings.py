@@ -45,7 +45,7 @@ columns = { item_id = "id" }
 [[rubrics]]
 id = "alignment"
 [[judges]]
-model = "[red]judge[/]\\u001b[5m"
+model = "[red]judge[/]"
 recorded = true
 [recorded]
 columns = { item_id = "id", judge_model = "judge" }
@@ -83,7 +83,7 @@ def lake(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n, text in enumerate(texts)
     ]
     replies = [
-        {"id": str(n), "judge": "[red]judge[/]\x1b[5m", "reply": f"Reasoning: {text}\nScore: {1 + n % 5}"}
+        {"id": str(n), "judge": "[red]judge[/]", "reply": f"Reasoning: {text}\nScore: {1 + n % 5}"}
         for n, text in enumerate(texts)
     ]
     (folder / "pictures" / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
