@@ -17,6 +17,7 @@ from rubrics.replies.labels import folded
 from rubrics.rules import facts, is_null
 from schemas.errors import InputError
 from schemas.input_budget import JSON_LEVELS, is_too_deep
+from schemas.json_text import RepeatedKeyError, refuse_repeated_keys
 
 N_ITEMS_MAX = 200
 N_ID_CHARACTERS_MAX = 200
@@ -57,6 +58,11 @@ def items_of(rubric: Rubric, values: Mapping[str, str | None]) -> tuple[Item, ..
         raise BadItems(f"{declared.column} must be a JSON list of 1 to {N_ITEMS_MAX} items, not {(text or '')[:80]!r}")
     if is_too_deep(listed):
         raise BadItems(f"{declared.column} is nested in more than {JSON_LEVELS} levels; nest its items less")
+    if text and text.encode() != orjson.dumps(listed):  # which has no room for a key that was dropped
+        try:
+            refuse_repeated_keys(text.encode())
+        except RepeatedKeyError as error:
+            raise BadItems(f"{declared.column} is ambiguous: {error} in one item; keep one of them") from error
     items = tuple(_item(declared, entry, place) for place, entry in enumerate(listed, 1))
     ids = [item.id for item in items]
     dimensions = [variant.dimensions[0] for variant in rubric.variants.values()]

@@ -1,6 +1,5 @@
 """People's ratings out of tables, long or wide, cell by cell. Which sample is meant is rating_matching.py."""
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from schemas.benchmark.ratings import Ratings, RatingScale, RatingValue
 from schemas.errors import InputError, SourceError
+from schemas.json_text import loads
 from schemas.pointers import MISSING, look_up, steps
 from schemas.statuses.people import UNNAMED, Assessor, RatingStatus, is_named, is_reserved
 from tasks.ingest.paths import encodable, quote
@@ -192,7 +192,7 @@ def value_at(row: Mapping[str, Any], pointer: str) -> Any:
     if not deeper or not isinstance(cell, str):
         return None
     try:
-        nested = json.loads(cell)
+        nested = loads(cell)
     except (ValueError, RecursionError):
         return cell if cell.strip() else None  # a text where a list should be: no number, and so said
     found = look_up({"nested": nested}, "nested" + "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in deeper))

@@ -1,12 +1,12 @@
 """Rows of any source, and how one becomes a Sample: mapped columns, texts, who made it. No file is opened here."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import SourceError
 from schemas.input_budget import is_too_deep
+from schemas.json_text import RepeatedKeyError, loads
 from schemas.pointers import MISSING, look_up, steps
 from schemas.records import IMAGE, RESERVED_NAMES, SAMPLE_TEXTS, UNKNOWN, UNNAMED, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
@@ -183,6 +183,8 @@ def is_kept(row: RawRow, source: ResolvedSource) -> bool:
                 continue
             if not is_equal(_value(row, source, "where", pointer, is_needed=True), wanted):
                 return False
+        except BadValueError:  # of a cell of two readings
+            continue
         except _MissingValueError:
             return False
     return True
@@ -208,10 +210,12 @@ def _value(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_n
 
 
 def _parsed(value: object) -> object:
-    """A cell that holds JSON text (CSV and Parquet keep nested values so), parsed."""
+    """A cell that holds JSON text (CSV and Parquet keep nested values so), parsed. Raises BadValueError for a key twice."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
-            found = json.loads(value)
+            found = loads(value)
+        except RepeatedKeyError as error:
+            raise BadValueError(f"the JSON in the cell is ambiguous: {error}") from error
         except (ValueError, RecursionError):
             return None
         return None if is_too_deep(found) else found

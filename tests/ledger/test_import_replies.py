@@ -225,6 +225,7 @@ def test_two_recorded_judges_must_be_told_apart(recorded: Import) -> None:
         ("r.jsonl", "no table\nat all\n", "none of its 2 rows .*r.jsonl, row 1: is not a JSON object on one line"),
         ("r.jsonl", "[1]\n", "r.jsonl, row 1: is a JSON list, not an object"),
         ("r.json", '[{"item_id": "b"},', "not a JSON list"),
+        ("r.json", '[{"a": 1, "a": 2}]', "r.json: ambiguous: the key 'a' occurs twice in one object; keep one of them"),
         ("r.json", "[" * 200 + "]" * 200, "row 1: is a JSON list, not an object"),
         ("r.csv", 'item_id,reply\nb,"x\n', "r.csv, row 1 is not valid CSV .* a quote may be left open"),
         ("r.csv", "item_id;reply,text\nb;x\n", "row 0 has a comma and a semicolon outside quotes"),

@@ -16,6 +16,12 @@ BROKEN = {
     "half a line": ("r.jsonl", f'{B}\n{{"item_id": "a", "rep\n{C}\n', "row 2: is not a JSON object on one line"),
     "a number": ("r.jsonl", f"1\n{B}\n{C}", "row 1: is a JSON int, not an object"),
     "one of a list": ("r.json", f"[{B}, 1, {C}]", "row 2: is a JSON int, not an object"),
+    "a key twice": (
+        "r.jsonl",
+        f'{B}\n{{"reply": "1", "reply": "5"}}\n{C}\n',
+        "row 2: is ambiguous: the key 'reply' occurs twice",
+    ),
+    "and no number": ("r.jsonl", f'{B}\n{{"a": 1, "a": NaN}}\n{C}\n', "row 2: is ambiguous: the key 'a' occurs twice"),
     "too deep": ("r.jsonl", f'{B}\n{{"a": {DEEP}}}\n{C}\n', "row 2: is nested in more than 100 levels"),
     "too long": ("r.jsonl", f'{B}\n{{"a": "{"x" * 2 * ROW_BYTES}"}}\n{C}\n', "row 2: is longer than 8,388,608 bytes"),
     "a comma outside quotes": ("r.csv", "item_id,reply\nb,x\na,4, but\nc,y\n", "row 2: has 3 cells, but the header has 2"),

@@ -219,6 +219,11 @@ def test_an_id_asks_nothing_where_a_text_stands_beside_it(tmp_path: Path) -> Non
         items_of(rubric, {"items": '[{"id": "a", "qestion": "Is it red?"}]'})
 
 
+def test_an_item_that_names_a_key_twice_asks_two_things(tmp_path: Path) -> None:
+    with pytest.raises(BadItems, match="items is ambiguous: the key 'question' occurs twice in one item; keep one of them"):
+        items_of(rubric_of(tmp_path), {"items": '[{"question": "?", "question": "!"}]'})
+
+
 def test_an_expected_answer_needs_others_beside_it(tmp_path: Path) -> None:
     rubric = rubric_of(tmp_path, "scale = { min = 0, max = 9 }")
     with pytest.raises(BadItems, match="names no others"):

@@ -4,7 +4,6 @@ Rows have the metadata's keys and item_id (the folder's name), seed (the number 
 GenEval's `tag` is the category.
 """
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, is_too_deep
+from schemas.json_text import loads
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, quote, read_file
 from tasks.ingest.rows import DatasetReader, RawRow
@@ -60,7 +60,7 @@ def _metadata(root: Path, folder: str) -> dict[str, Any] | str:
     if isinstance(content, RefusedPath):
         return f"the picture's prompt is unknown: {content.detail}"
     try:
-        found = json.loads(content.decode("utf-8-sig"))
+        found = loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return f"{folder}/metadata.jsonl is not one JSON object: {quote(str(error))}"
     if is_too_deep(found):

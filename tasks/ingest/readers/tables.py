@@ -3,13 +3,13 @@
 Which column is which is decided elsewhere.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import SourceError
 from schemas.input_budget import JSON_FILE_BYTES, LINE_BYTES, ROW_BYTES, object_of
+from schemas.json_text import RepeatedKeyError, loads
 from schemas.statuses.rows import SampleStatus
 from tasks.delimited import delimited, separated_otherwise
 from tasks.ingest.left_out import LeftOut
@@ -54,7 +54,10 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
                     number += 1
                     text = piece.removeprefix(b"\xef\xbb\xbf") if number == 1 else piece
                     if text.strip():
-                        values = _json_object(text)
+                        try:
+                            values = _json_object(text)
+                        except RepeatedKeyError as error:
+                            values, has_rows = f"is ambiguous: {error}", True
                         if isinstance(values, str) and not has_rows:
                             raise SourceError(f"{name}, row {number} {values}; a .jsonl file holds one JSON object per line")
                         has_rows = True
@@ -64,10 +67,13 @@ def _json_lines(path: Path, name: str) -> Iterator[Record]:
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
+    """The row, or what is wrong with the line. Raises RepeatedKeyError."""
     if len(line) > ROW_BYTES:
         return f"is longer than {ROW_BYTES} bytes"
     try:
-        found = json.loads(line.decode("utf-8"))
+        found = loads(line.decode("utf-8"))
+    except RepeatedKeyError:
+        raise
     except (ValueError, RecursionError) as error:
         return f"is not valid JSON ({quote(str(error))})"
     return object_of(found)
@@ -79,9 +85,11 @@ def _json(path: Path, name: str) -> Iterator[Record]:
         content = content_of(path, JSON_FILE_BYTES + 1)
         if len(content) > JSON_FILE_BYTES:
             raise SourceError(f"{name} is longer than {JSON_FILE_BYTES} bytes; write it as .jsonl, one object per line")
-        found = json.loads(content.decode("utf-8-sig"))
+        found = loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise _unreadable(name, error) from error
+    except RepeatedKeyError as error:
+        raise SourceError(f"{name} is ambiguous: {error} in one object; keep one of them") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{name} is not valid JSON ({quote(str(error))})") from error
     if isinstance(found, dict) and found and all(isinstance(row, dict) for row in found.values()):

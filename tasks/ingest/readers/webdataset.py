@@ -5,7 +5,6 @@ streamed, never extracted: a member that is no plain file, leads elsewhere or re
 """
 
 import hashlib
-import json
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from schemas.errors import SourceError
 from schemas.input_budget import ARCHIVE_TEXT_BYTES, JSON_LEVELS, PICTURE_BYTES, is_too_deep
+from schemas.json_text import loads
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import RefusedPath, is_inside, locate, quote
 from tasks.ingest.rows import DatasetReader, RawRow
@@ -63,7 +63,7 @@ class _Group:
         found: Any = {}
         text: str | None = None
         try:
-            found = json.loads(self.members.get("json", b"{}").decode("utf-8-sig"))
+            found = loads(self.members.get("json", b"{}").decode("utf-8-sig"))
             text = self.members["txt"].decode("utf-8-sig") if "txt" in self.members else None
         except (ValueError, RecursionError) as error:
             self.refuse(SampleStatus.BAD_VALUE, f"the metadata of {quote(self.key)} cannot be read: {quote(str(error))}")

@@ -15,11 +15,12 @@ import orjson
 
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES, JSON_LEVELS, REPLY_BYTES, is_too_deep
+from schemas.json_text import RepeatedKeyError, refuse_repeated_keys
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line
-from tasks.judge.provider.json_bodies import AmbiguousError, mapping, refuse_repeated_keys, text
+from tasks.judge.provider.json_bodies import mapping, text
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
 from tasks.judge.provider.wire import Response
 from tasks.lake.atomic_files import store_error
@@ -228,6 +229,6 @@ def _result(line: bytes, name_key: str, answer_of: Callable[[dict[str, Any]], En
         return name, Answer(ReplyStatus.BAD_RESPONSE, f"a line nested in more than {JSON_LEVELS} levels")
     try:
         refuse_repeated_keys(line)
-    except AmbiguousError as error:
+    except RepeatedKeyError as error:
         return name, Answer(ReplyStatus.BAD_RESPONSE, one_line(f"a line that contradicts itself: {error}"))
     return name, answer_of(content)

@@ -3,7 +3,6 @@
 What the object means is the providers'. Nothing is mended.
 """
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import orjson
 
 from schemas.input_budget import JSON_LEVELS, is_too_deep
+from schemas.json_text import RepeatedKeyError, refuse_repeated_keys
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import bad
 
@@ -19,10 +19,6 @@ BOM = b"\xef\xbb\xbf"
 
 class UnusableError(Exception):
     """A body that cannot be taken; the text says why."""
-
-
-class AmbiguousError(Exception):
-    """A JSON object that names a key twice: two readers would read two things."""
 
 
 def read_200(body: bytes, read: Callable[[dict[str, Any]], Answer]) -> Answer:
@@ -41,7 +37,7 @@ def object_of(body: bytes) -> dict[str, Any]:
             raise UnusableError(f"a 200 whose body is nested in more than {JSON_LEVELS} levels")
         if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
             refuse_repeated_keys(body)
-    except AmbiguousError as error:
+    except RepeatedKeyError as error:
         raise UnusableError(f"a 200 whose body contradicts itself: {error}") from error
     except orjson.JSONDecodeError as error:
         start = body[:80].decode("utf-8", "replace")
@@ -50,22 +46,6 @@ def object_of(body: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UnusableError(f"a 200 whose body is JSON {type(content).__name__}, not an object")
     return content
-
-
-def refuse_repeated_keys(body: bytes) -> None:
-    """Raise AmbiguousError where an object of a JSON text names a key twice: orjson takes the last, others the first."""
-    try:
-        json.loads(body, object_pairs_hook=_object, parse_int=str, parse_float=str)
-    except RecursionError as error:  # of a value that orjson dropped: what it kept has few levels
-        raise AmbiguousError("a key occurs twice, once with a value that is nested too deeply") from error
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise AmbiguousError(f"the key {next(key for key in keys if keys.count(key) > 1)[:60]!r} occurs twice")
-    return found
 
 
 def word(value: object) -> str | None:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from schemas.errors import InputError, SourceError
 from schemas.input_budget import JSON_FILE_BYTES, ROW_BYTES, object_of
+from schemas.json_text import RepeatedKeyError, loads, refuse_repeated_keys
 from schemas.pointers import MISSING, look_up
 from tasks.delimited import delimited, separated_otherwise
 from tasks.lake.row_groups import rows_at_once
@@ -127,19 +128,24 @@ def _jsonl(file: Path) -> _Rows:
 def _object(text: bytes) -> Mapping[str, Any] | str:
     try:
         return object_of(_loads(text))
+    except RepeatedKeyError as error:
+        return f"is ambiguous: {error}"
     except ValueError as error:
         return f"is not a JSON object on one line: {error}"
 
 
 def _loads(text: bytes) -> Any:
-    """JSON, and NaN or Infinity where Python's own writer has put one. Raises ValueError."""
+    """JSON, and NaN or Infinity where Python's own writer has put one. Raises ValueError, RepeatedKeyError among them."""
     try:
-        return orjson.loads(text)
+        found = orjson.loads(text)
     except orjson.JSONDecodeError:
         if b"NaN" not in text and b"Infinity" not in text:
             raise
+    else:
+        refuse_repeated_keys(text)
+        return found
     try:
-        found = json.loads(text)
+        found = loads(text.decode())
         orjson.dumps(found)  # what JSON cannot say but for these: half a surrogate pair, a number of many digits
     except (RecursionError, TypeError) as error:
         raise ValueError(str(error)) from error
@@ -159,6 +165,8 @@ def _json(file: Path) -> _Rows:
         )
     try:
         rows = _loads(content.removeprefix(b"\xef\xbb\xbf"))
+    except RepeatedKeyError as error:
+        raise SourceError(f"{file}: ambiguous: {error} in one object; keep one of them") from error
     except ValueError as error:
         raise SourceError(f"{file}: not a JSON list: {error}") from error
     for number, row in enumerate(rows, 1):

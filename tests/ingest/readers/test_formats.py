@@ -265,6 +265,7 @@ HOSTILE_MEMBERS = {
     "two pictures of one key": ([("b.png", b"x"), ("b.jpg", b"y")], "repeated_id"),
     "a key again": ([("a.png", b"x")], "repeated_id"),
     "metadata of garbage": ([("b.json", b"{")], "bad_value"),
+    "metadata with a key twice": ([("b.json", b'{"prompt": "a", "prompt": "b"}')], "bad_value"),
     "metadata that is a list": ([("b.json", b"[]")], "bad_value"),
     "metadata nested too deeply": ([("b.json", b"[" * 100_000)], "bad_value"),
     "text that is not UTF-8": ([("b.txt", b"\xff\xfe\xff")], "bad_value"),

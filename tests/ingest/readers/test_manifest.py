@@ -112,6 +112,25 @@ def test_a_broken_line_is_a_row_with_a_status_and_the_rest_is_read(write, read_a
     str(samples[1].texts).encode()
 
 
+@pytest.mark.parametrize(
+    "content", [b'"prompt": "x", "prompt": "y"', b'"x": [{"prompt": 1, "prompt": 1}]'], ids=["a key", "inside"]
+)
+def test_a_row_that_names_a_key_twice_has_two_readings_and_is_not_used(write, read_all, content):
+    row = b'{"image": "a.png", %s}\n' % content
+    first, second, last = read_all(reader="manifest", path=write("m.jsonl", row + row + b'{"image": "c.png", "prompt": "c"}\n'))
+    assert [one.status for one in (first, second, last)] == ["bad_value", "bad_value", "ok"]
+    assert first.detail == second.detail == "the row is ambiguous: the key 'prompt' occurs twice"
+
+
+def test_so_is_one_of_which_a_cell_does(write, read_all):
+    rows = 'image,talk\na.png,"{""q"": 1, ""q"": 2}"\nb.png,"{""q"": 3}"\n'
+    columns, where = {"prompt": "talk.q"}, {"talk.q": 1}
+    bad, good = read_all(reader="manifest", path=write("m.csv", rows), columns=columns)
+    assert (bad.status, good.texts["prompt"]) == ("bad_value", "3")
+    assert bad.detail == "prompt: the JSON in the cell is ambiguous: the key 'q' occurs twice"
+    assert [one.status for one in read_all(reader="manifest", path="m.csv", columns=columns, where=where)] == ["bad_value"]
+
+
 def test_values_that_are_no_texts_are_written_out(write, read_all):
     values = [3, 3.5, True, None, float("nan"), "", "  \n"]
     samples = read_all(reader="manifest", path=write("m.jsonl", lines(*[{"image": None, "prompt": value} for value in values])))
@@ -248,6 +267,11 @@ def test_a_repeated_item_id_is_refused_unless_the_seed_differs_or_the_row_is_the
 
 STOPS = {
     "no JSON Lines at all": ("m.jsonl", '[\n {"image": "a"}\n]', ["row 1", "one JSON object per line"]),
+    "a key twice in a list": (
+        "m.json",
+        '[{"image": "a", "image": "b"}]',
+        ["ambiguous: the key 'image' occurs twice", "keep one"],
+    ),
     "not a manifest's suffix": ("m.xlsx", "x", [".jsonl", ".csv", ".parquet"]),
     "an empty CSV": ("m.csv", "", ["empty"]),
     "a column named twice": ("m.csv", "image,prompt,image\n", ["'image' twice"]),
