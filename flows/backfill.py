@@ -37,6 +37,7 @@ from flows.partitions.whole import is_published, say_gone, whole_and_there
 from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
+from flows.run.left_behind import say_left_behind
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from tasks.context import StageContext
@@ -86,6 +87,7 @@ def backfill(
                 check_today(context)
             planned = plan_backfill(run, checkpoints, since, reporter, is_retrying=is_retrying)  # once the one before is done
             say_preview(reporter, run.benchmark.name, planned)
+            say_left_behind(context, [one.plan for one in planned.checkpoints])
             try:
                 with recorded_without_table(context, planned):
                     summary = run_backfill(context, planned, 60 * patience_minutes, kept_anew(context, file))

@@ -53,12 +53,13 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
 
     yield from prefect_server.check_server(run.benchmark if run else None, file)
     if run is None:
-        yield from (skipped(what, NO_FILE) for what in (nights.NIGHT, stores.LEDGER, stores.LAKE, stores.SYNC))
+        yield from (skipped(what, NO_FILE) for what in (nights.NIGHT, nights.BATCHES, stores.LEDGER, stores.LAKE, stores.SYNC))
         yield from stores.check_disk(Path.cwd())
         yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
         return
     permitted = "check the folder, its permissions and its disk"
     yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "fix what is wrong below first")
+    yield from guarded(nights.BATCHES, lambda: nights.check_batches(run), "fix what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     yield from guarded(stores.PUBLICATIONS, lambda: stores.check_publications(run.lake, run.benchmark.name), permitted)

@@ -1,4 +1,4 @@
-"""Whether the last night came: what `salon nightly FILE --check` asks, as a finding."""
+"""Whether the last night came, as `salon nightly FILE --check` asks, and whether batches wait for somebody to fetch them."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -10,14 +10,17 @@ from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
+from flows.run.context import RunContext
+from flows.run.left_behind import told
 from tasks.context import StageContext, name_in_ledger
+from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.lake.identity import find_lake_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_held
 from tasks.publish.machine_tables import runs
 from tasks.publish.standings.wording import counted
 
-NIGHT = "last night"
+NIGHT, BATCHES = "last night", "batches"
 
 
 def check_night(run: StageContext) -> Iterator[Finding]:
@@ -40,7 +43,23 @@ def check_night(run: StageContext) -> Iterator[Finding]:
     else:
         last = f"the last one is of {max(noted)}" if noted else f"none is yet: {failed}"
         said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}"
-        yield wrong(NIGHT, said, "the log of its run says why; salon nightly FILE starts or continues it")
+        advice = "the log of its run says why; salon nightly FILE starts or continues it"
+        tried = "" if noted else failed.rpartition(" ")[2]
+        yield wrong(NIGHT, said, advice + (f", --run-date {tried} the night of {tried}" if tried not in ("", day) else ""))
+
+
+def check_batches(run: StageContext) -> Iterator[Finding]:
+    """What of the benchmark's judges is with their Batch APIs, and whether a run waits for it."""
+    out: list[BatchOut] = []
+    if is_there(run.ledger_url):
+        with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S) as ledger:
+            out = batches_out(ledger, [judge.id for judge in run.benchmark.asked_judges])
+    held, left = ([one for one in out if one.is_held is is_held] for is_held in (True, False))
+    yield from (ok(BATCHES, f"{said}; a run waits for them") for said, _ in told(RunContext.of(run), held))
+    for said, fetched_by in told(RunContext.of(run), left):
+        yield wrong(BATCHES, f"{said}, and no run waits for them", fetched_by)
+    if not out:
+        yield ok(BATCHES, "none is with a provider")
 
 
 def _failed_tries(run: StageContext) -> str:

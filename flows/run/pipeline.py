@@ -21,6 +21,7 @@ from flows.run import stages
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts, of_no_checkpoint
+from flows.run.left_behind import say_left_behind
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import Begun, record, recorded_where_it_ends
@@ -91,6 +92,8 @@ def run_pipeline(
             refuse_other_models(run, ledger, planned.parts)
     begun = Begun.of(run, started_at, dataset, is_backfill=asked_before is not None)
     with recorded_where_it_ends(run, begun, planned, asked_before) if is_asking else nullcontext():
+        if is_asking and asked_before is None:
+            say_left_behind(run, [planned])
         imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, is_retrying=is_retrying)
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         run = run.having(reading_id=stages.read(run, planned))
