@@ -17,9 +17,12 @@ from tasks.judge.batch.state import Batch
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch
 from tasks.judge.provider.exchange import Ended
 from tasks.judge.retries import CallBackoff
+from tasks.ledger.statements import now_us
 
 N_ABSENT = 3
 """Looks in a row in which the provider does not know a batch, or its results, before that is believed."""
+_NO_FILE_S = 2 * 86_400
+"""After a batch was handed over, a file of replies that are there is looked for so long; then it holds up no run any more."""
 
 
 @dataclass(slots=True)
@@ -37,8 +40,7 @@ class ResultFiles:
 
         Raises CallFailedError, ProviderError, StoreError.
         """
-        if seen.n_completed and seen.output_file_id is None:
-            self._wait_for_file(batch, seen)
+        if seen.n_completed and seen.output_file_id is None and await self._is_waited_for(batch, seen):
             return False
         counted = _counted(batch, seen)
         paths = [self.folder / f"batch-{uuid.uuid4().hex}.jsonl" for _ in counted]
@@ -62,14 +64,18 @@ class ResultFiles:
         await self.collector.give_up(batch.token, missing, NEVER_CAME)
         return True
 
-    def _wait_for_file(self, batch: Batch, seen: ProviderBatch) -> None:
-        """What is answered is paid for: it is not asked again while the provider says that it is there."""
+    async def _is_waited_for(self, batch: Batch, seen: ProviderBatch) -> bool:
+        """What is answered is paid for: it is not asked again at once while the provider says that it is there."""
+        if await self.collector.ledger.look(now_us) - batch.intended_at_us > _NO_FILE_S * 1_000_000:
+            return False
         self._n_short[batch.token] += 1
         if self._n_short[batch.token] >= N_ABSENT:
             raise ProviderError(
                 f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies but "
-                "no file with them; run the same command again later to fetch them"
+                "no file with them; run the same command again later to fetch them. Two days after it was handed over it is "
+                "given up, and its requests are asked again"
             )
+        return True
 
     async def _download(self, file_id: str, path: Path) -> bool:
         """False where the provider does not have the file: it deletes them after some weeks."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from sqlalchemy import update
 
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge, Price
@@ -22,6 +23,7 @@ from schemas.tables.stored import REQUESTS
 from tasks.judge.batch.run import is_by_batch
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.tables import BATCHES
 from tests.judge.batch.batch_bench import (
     JUDGED,
     N_REQUESTS,
@@ -448,6 +450,25 @@ def test_results_that_are_not_there_yet_are_not_bought_again(make_bench: Callabl
     bench.wire.change = lambda _call, body: body
     assert bench.run().n_answered == N_REQUESTS
     assert bench.wire.bills() == {1: N_REQUESTS}
+
+
+def test_a_batch_whose_file_never_comes_is_given_up_after_two_days(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+
+    def without_file(call: str, body: bytes) -> bytes:
+        is_first = call.startswith("GET /batches/") and bench.wire.n("POST /batches") == 1
+        return body.replace(b'"output_file_id":"file-', b'"output":"file-') if is_first else body
+
+    bench.wire.change = without_file
+    with pytest.raises(ProviderError, match="Two days after it was handed over it is given up"):
+        bench.run()
+    with Ledger(bench.ledger_url) as ledger:
+        earlier = {BATCHES.c.intended_at_us: BATCHES.c.intended_at_us - 3 * 86_400 * 10**6}
+        ledger.alone_now(lambda connection: connection.execute(update(BATCHES).values(earlier)) and None)
+    outcome = bench.run(judge=bench.judge(price=Price(input_usd_per_million=2.0, output_usd_per_million=8.0)))
+    assert (outcome.n_answered, outcome.n_in_doubt, outcome.is_at_least) == (N_REQUESTS, N_REQUESTS, True)
+    assert bench.wire.n("POST /batches") == 2
+    bench.check_all_is_settled()
 
 
 def test_a_batch_cancelled_at_the_provider_is_not_begun_again_by_the_same_run(make_bench: Callable[..., Bench]) -> None:
