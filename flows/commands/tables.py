@@ -31,8 +31,9 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STAN
 from tasks.lake.reading import Lake
 from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
 from tasks.publish.preferences import boards_in
+from tasks.publish.standings.categories import weights
 from tasks.publish.standings.placed_cells import placed
-from tasks.publish.standings.wording import counted, made_by, weights
+from tasks.publish.standings.wording import counted, made_by
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary

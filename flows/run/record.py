@@ -173,7 +173,10 @@ def record_killed(run: RunContext) -> None:
 def who_asked(run: RunContext, moment: datetime) -> tuple[str, date] | None:
     """Command and run date of the run that last began before a moment, of those that ended without a publication."""
     rows = runs(run.lake).filter(benchmark=run.benchmark.name, outcome=STOPPED).select("started_at", "asked_by", "run_date")
-    begun = [*rows.rows(), *((note.started_at, note.asked_by, note.run_date) for _, note in _notes(run) if note.is_over)]
+    begun = [
+        *rows.rows(),
+        *((note.started_at, note.asked_by, note.run_date) for _, note in _notes(run) if note.is_over(run.ledger_url)),
+    ]
     found = max((one for one in begun if one[0] <= moment), default=None)
     return None if found is None else (str(found[1]), found[2])
 

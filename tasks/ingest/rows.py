@@ -1,6 +1,6 @@
 """Rows of any source, and how one becomes a Sample: mapped columns, texts, who made it. No file is opened here."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +78,7 @@ def paths_in(row: RawRow, source: ResolvedSource, places: Sequence[str]) -> Iter
     """The files below the root that a row names in these columns; what is no picture there is sample_of's business."""
     for pointer in places:
         try:
-            found = pictures_of(_value(row, source, IMAGE, pointer, is_needed=False))
+            found = pictures_of(value_at(row, source, IMAGE, pointer, is_needed=False))
         except BadValueError:
             continue
         yield from (path for one in found if (path := _path_of(row, one)) is not None)
@@ -88,32 +88,6 @@ class UndecodedSample(Sample):
     """A sample of a source whose pictures need not be decoded: a clean one's header is enough."""
 
     __slots__ = ()
-
-
-def with_makers(rows: Iterable[RawRow], source: ResolvedSource, places: Mapping[str, str]) -> Iterator[tuple[RawRow, bool]]:
-    """The rows, and of each whether a column was to say its checkpoint, as one says that of a readable row.
-
-    What cannot be read before the first readable row waits for it.
-    """
-    is_said, waiting, has_read = False, list[RawRow](), False
-    for row in rows:
-        if row.status is SampleStatus.OK:
-            is_said = is_said or (source.checkpoint is None and _says_checkpoint(row, source, places))
-            has_read = True
-            yield from ((one, is_said) for one in waiting)
-            waiting.clear()
-        if has_read:
-            yield row, is_said
-        else:
-            waiting.append(row)
-    yield from ((one, is_said) for one in waiting)
-
-
-def _says_checkpoint(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> bool:
-    try:
-        return "checkpoint" in places and _value(row, source, "checkpoint", places["checkpoint"], is_needed=False) is not None
-    except BadValueError:
-        return True
 
 
 def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *, is_maker_said: bool = False) -> Sample:
@@ -129,7 +103,7 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *,
     for name, pointer in places.items():
         try:
             convert = _CONVERT.get(name, text_of if name in COLUMN_NAMES else own_text_of)
-            taken[name] = _not_reserved(name, convert(_value(row, source, name, pointer, is_needed=name in needed)))
+            taken[name] = _not_reserved(name, convert(value_at(row, source, name, pointer, is_needed=name in needed)))
         except (BadValueError, _MissingValueError) as error:
             kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
             problem = problem or (kind, f"{name}: {error}")
@@ -143,7 +117,7 @@ def sample_of(row: RawRow, source: ResolvedSource, places: Mapping[str, str], *,
     shown = [RolePicture(IMAGE, _path_of(row, one), one.content) for one in taken.get(IMAGE) or ()]
     for role, at in source.pictures:
         try:
-            found = pictures_of(_value(row, source, role, at, is_needed=is_usable))
+            found = pictures_of(value_at(row, source, role, at, is_needed=is_usable))
             shown += [RolePicture(role, _path_of(row, one), one.content) for one in found]
         except (BadValueError, _MissingValueError) as error:
             kind = SampleStatus.BAD_VALUE if isinstance(error, BadValueError) else SampleStatus.MISSING_VALUE
@@ -181,7 +155,7 @@ def is_kept(row: RawRow, source: ResolvedSource) -> bool:
         try:
             if not is_usable and look_up(row.values, pointer) is MISSING:
                 continue
-            if not is_equal(_value(row, source, "where", pointer, is_needed=True), wanted):
+            if not is_equal(value_at(row, source, "where", pointer, is_needed=True), wanted):
                 return False
         except BadValueError:  # of a cell of two readings
             continue
@@ -190,7 +164,7 @@ def is_kept(row: RawRow, source: ResolvedSource) -> bool:
     return True
 
 
-def _value(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_needed: bool) -> Any:
+def value_at(row: RawRow, source: ResolvedSource, name: str, pointer: str, *, is_needed: bool) -> Any:
     """What stands at the pointer; None where nothing needs to."""
     if pointer in row.values:
         return row.values[pointer]

@@ -18,8 +18,8 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_answers_together, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
-from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, weights, why
-from tasks.publish.standings.worse_categories import worse_categories
+from tasks.publish.standings.categories import weights, worse_categories
+from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
 
 _HEADERS = (
     "rank",

@@ -58,8 +58,8 @@ def look_again(lake_root: Path, *folders: str) -> None:
     home = f"publish/{LAYOUT}"
     known = {*bucket.folders(home)[0], *(path.name for path in (lake_root / home).glob("*/"))} - {TABLES_FOLDER}
     for name in folders or sorted(known):
-        ids, files = bucket.folders(f"{home}/{name}")
-        ids = [one for one in ids if len(one) == DIGEST_LENGTH]
+        there, files = bucket.folders(f"{home}/{name}")
+        ids = [one for one in there if len(one) == DIGEST_LENGTH]
         for path in (lake_root / home / name).glob("*/"):
             if len(path.name) == DIGEST_LENGTH and path.name not in ids:
                 remove(lake_root, path)
@@ -228,11 +228,9 @@ def checked_file(publication: Publication, name: str) -> Path:
 def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
     home = lake_root / "publish" / LAYOUT
     if pointer == GOOD_POINTER and any(home.glob(f"{benchmark or '*'}/{POINTER}")):
-        of = f"of {benchmark} " if benchmark else ""
-        return (
-            f"no publication {of}is good so far: each has a blocked cell, or cells that lack replies. Without --good the current "
-            "one is shown, with what is missing"
-        )
+        no = f"no publication {f'of {benchmark} ' if benchmark else ''}is good so far"
+        why = "each has a blocked cell, or cells that lack replies"
+        return f"{no}: {why}. Without --good the current one is shown, with what is missing"
     if mine := publications(lake_root, benchmark or "*"):
         return (
             f"no publication of {mine[-1].benchmark} has a cell with an estimate yet; the last one, {mine[-1].folder}, "

@@ -4,7 +4,8 @@ import pytest
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import answers
-from tasks.publish.standings.wording import difference, namer, rank, tells_best, weights, why
+from tasks.publish.standings.categories import weights
+from tasks.publish.standings.wording import difference, namer, rank, tells_best, why
 from tests.support.standing_rows import BETTER, OPEN, row
 
 

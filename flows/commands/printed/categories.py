@@ -10,8 +10,8 @@ from flows.observability.terminal import Console, name_of, one_line
 from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
+from tasks.publish.standings.categories import worse_categories
 from tasks.publish.standings.wording import DASH, made_by, number
-from tasks.publish.standings.worse_categories import worse_categories
 
 _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCKED: "red", CellStatus.NULL: "dim"}
 

@@ -1,7 +1,7 @@
 """One reader a dataset format, and read(): rows of a source become Samples. How a format finds its rows is in its file."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from schemas.errors import SourceError
@@ -10,8 +10,9 @@ from schemas.statuses.rows import SampleStatus
 from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
-from tasks.ingest.rows import DatasetReader, is_kept, pointers, sample_of, with_makers
+from tasks.ingest.rows import DatasetReader, RawRow, is_kept, pointers, sample_of, value_at
 from tasks.ingest.sources import ResolvedSource
+from tasks.ingest.values import BadValueError
 
 READERS: dict[str, DatasetReader] = {
     "geneval": geneval.READER,
@@ -33,11 +34,37 @@ def read(source: ResolvedSource) -> Iterator[Sample]:
         raise SourceError(f"source {source.name!r}: there is no reader {source.reader!r}; available: {', '.join(READERS)}")
     places = pointers(source, reader.columns)
     seen: set[bytes] = set()
-    for row, is_maker_said in with_makers(reader.rows(source), source, places):
+    for row, is_maker_said in _with_makers(reader.rows(source), source, places):
         if is_kept(row, source):
             sample = sample_of(row, source, places, is_maker_said=is_maker_said)
             if sample.model == UNKNOWN or source.is_wanted(sample.model, sample.checkpoint):
                 yield _checked_id(sample, seen)
+
+
+def _with_makers(rows: Iterable[RawRow], source: ResolvedSource, places: Mapping[str, str]) -> Iterator[tuple[RawRow, bool]]:
+    """The rows, and of each whether a column was to say its checkpoint, as one says that of a readable row.
+
+    What cannot be read before the first readable row waits for it.
+    """
+    is_said, waiting, has_read = False, list[RawRow](), False
+    for row in rows:
+        if row.status is SampleStatus.OK:
+            is_said = is_said or (source.checkpoint is None and _says_checkpoint(row, source, places))
+            has_read = True
+            yield from ((one, is_said) for one in waiting)
+            waiting.clear()
+        if has_read:
+            yield row, is_said
+        else:
+            waiting.append(row)
+    yield from ((one, is_said) for one in waiting)
+
+
+def _says_checkpoint(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) -> bool:
+    try:
+        return "checkpoint" in places and value_at(row, source, "checkpoint", places["checkpoint"], is_needed=False) is not None
+    except BadValueError:
+        return True
 
 
 def left_out(source: ResolvedSource) -> LeftOut:

@@ -126,19 +126,6 @@ def why(row: Row) -> str:
     return "; ".join(said)
 
 
-def weights(rows: Sequence[Row]) -> str:
-    """How the totals of a ranking weigh categories that bring unequal numbers of prompts; empty where all bring the same."""
-    known = [row for row in rows if row["n_categories"]]
-    fewest = min((row["n_prompts_smallest_category"] for row in known), default=0)
-    most = max((row["n_prompts_largest_category"] for row in known), default=0)
-    if fewest == most:
-        return ""
-    numbers = sorted({row["n_categories"] for row in known})
-    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    each = f", 1/{n} each" if len(numbers) == 1 else ""
-    return f"{n} categories weigh the same{each}: the smallest has {counted(fewest, 'prompt')}, the largest {most:,}"
-
-
 def _missing(row: Row) -> str:
     if not row["n_judgements"]:
         return f"no number: the question applies to none of {counted(row['n_not_applicable'], 'judgement')}"

@@ -20,8 +20,9 @@ from tasks.publish.leaderboard import answers_of, leaderboard_page, leaderboard_
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.standings.categories import weights
 from tasks.publish.standings.placed_cells import placed
-from tasks.publish.standings.wording import difference, rank, weights
+from tasks.publish.standings.wording import difference, rank
 from tests.support.one_answer import contradictions
 from tests.support.standing_rows import OPEN
 from tests.support.standing_rows import row as standing

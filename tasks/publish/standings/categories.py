@@ -1,13 +1,16 @@
-"""In which single categories a checkpoint fell behind its predecessor. The test is in tasks/aggregate/comparisons."""
+"""What is said of categories: in which a checkpoint fell behind its predecessor, and how much each weighs in a total.
 
-from collections.abc import Mapping
+The test of the first is in tasks/aggregate/comparisons.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from schemas.metrics import TOTALS
 from schemas.statuses.cells import ComparisonKind, ComparisonVerdict
-from tasks.publish.standings.wording import number
+from tasks.publish.standings.wording import Row, counted, number
 
 _N_WORSE = 5
 
@@ -40,3 +43,16 @@ def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
 
 def _fall(row: Mapping[str, Any]) -> str:
     return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
+
+
+def weights(rows: Sequence[Row]) -> str:
+    """How the totals of a ranking weigh categories that bring unequal numbers of prompts; empty where all bring the same."""
+    known = [row for row in rows if row["n_categories"]]
+    fewest = min((row["n_prompts_smallest_category"] for row in known), default=0)
+    most = max((row["n_prompts_largest_category"] for row in known), default=0)
+    if fewest == most:
+        return ""
+    numbers = sorted({row["n_categories"] for row in known})
+    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    each = f", 1/{n} each" if len(numbers) == 1 else ""
+    return f"{n} categories weigh the same{each}: the smallest has {counted(fewest, 'prompt')}, the largest {most:,}"
