@@ -2,8 +2,9 @@
 
 from rubrics.model import Dimension, Rubric, Variant
 from schemas.statuses.cells import CellReason
+from tasks.aggregate.intervals import rounded
 
-MAX_STEPS = 100
+MAX_STEPS, MIN_STEPS = 100, 5
 
 
 def total_reason(rubric: Rubric, key: str) -> CellReason | None:
@@ -23,15 +24,17 @@ def scale(rubric: Rubric, category: str | None, key: str) -> tuple[float, float]
 def score_steps(rubric: Rubric, key: str) -> list[float]:
     """Lower edges of the steps a distribution is published in: the declared step, else 1, from end to end of the scale.
 
-    A scale of more than 100 such steps is cut into 20.
+    A scale of more than MAX_STEPS such steps is cut into 20; one without a declared step and of fewer than MIN_STEPS into 10.
     """
     declared = _declared(rubric, None, key)
     low, high = min(d.minimum for d in declared), max(d.maximum for d in declared)
     step = min(d.step or 1.0 for d in declared)
     if (high - low) / step > MAX_STEPS:
         step = (high - low) / 20
+    elif high - low < MIN_STEPS - 1 and all(d.step is None for d in declared):
+        step = (high - low) / 10
     n_steps = int((high - low) / step + 1e-9)
-    return [low + index * step for index in range(n_steps + 1)]
+    return [rounded(low + index * step) for index in range(n_steps + 1)]
 
 
 def is_asked(rubric: Rubric, category: str, key: str) -> bool:

@@ -97,6 +97,7 @@ def test_decimal_scores_fall_in_steps_of_one(make_rubric, all_tables, one):
 def test_steps_of_a_scale(make_rubric):
     assert score_steps(make_rubric({None: ("q",)}, scale=(1, 5)), "q") == [1, 2, 3, 4, 5]
     assert score_steps(make_rubric({None: ("q",)}, scale=(0, 1000)), "q") == list(range(0, 1001, 50))
+    assert score_steps(make_rubric({None: ("q",)}, scale=(0, 1)), "q") == [n / 10 for n in range(11)]
 
 
 def test_a_blocked_cell_has_no_distribution(make_rubric, all_tables):

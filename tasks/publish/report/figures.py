@@ -1,5 +1,6 @@
 """The charts of one board as drawings, with the sentence a screen reader hears. What is on their axes is charts.py."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -116,16 +117,33 @@ def _distribution(board: Board) -> Made | None:
     names = board.names
     order = {key: index for index, key in enumerate(names) if index < N_DRAWN}
     n_steps = len({row["score_from"] for row in board.shares})
+    are_whole = _are_whole_steps(board)
     rows = [
         {
             "name": names[row["model"], row["checkpoint"]], "order": order[row["model"], row["checkpoint"]],
-            "score": f"{row['score_from']:g}", "score_from": row["score_from"], "share": row["share"],
+            "score": _step(row, is_whole=are_whole), "score_from": row["score_from"], "share": row["share"],
             "text": percent(row["share"], 0) if row["share"] >= 0.005 and n_steps <= 11 else "",
         }
         for row in board.shares
         if (row["model"], row["checkpoint"]) in order
     ]  # fmt: skip
-    return ("Share of the scores, by score", charts.distributions(rows, "score"), rows, len(names) > N_DRAWN) if rows else None
+    title = "score" if are_whole else "score (from – to under)"
+    return ("Share of the scores, by score", charts.distributions(rows, title), rows, len(names) > N_DRAWN) if rows else None
+
+
+def _are_whole_steps(board: Board) -> bool:
+    """Whether every score is the lower end of its step: the mean of those ends is then the mean of the scores."""
+    sums: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for row in board.shares:
+        sums[row["model"], row["checkpoint"]] += row["share"] * row["score_from"]
+    near = 1e-6 * (board.scale_high - board.scale_low)
+    means = {(row["model"], row["checkpoint"]): row["estimate"] for row in board.rows if row["estimate"] is not None}
+    return all(abs(sums[key] - mean) <= near for key, mean in means.items() if key in sums)
+
+
+def _step(row: Row, *, is_whole: bool) -> str:
+    above = "" if is_whole or row["score_below"] is None else f" – {row['score_below']:g}"
+    return f"{row['score_from']:g}{above}"
 
 
 def _other(row: Row) -> str:

@@ -168,3 +168,13 @@ def test_labels_of_a_hundred_thousand_letters_are_drawn_as_quickly_and_stay_apar
     assert time.process_time() - started < 10
     labels = [element.text for element in ET.fromstring(drawn).iter() if (element.text or "").startswith("CCC")]
     assert len(labels) == 2
+
+
+@pytest.mark.parametrize(("score", "label"), [(7, "7"), (7.5, "7 – 8")], ids=["whole scores", "others"])
+def test_a_step_is_called_by_one_number_only_where_it_holds_no_other(made_of, score, label):
+    made = made_of(n_prompts=4, n_per_prompt=1, became=lambda _at: score)
+    drawn = figures(next(board for board in boards(made.tables) if board.is_headline))
+    (svg,) = (one.svg for one in drawn if one.title == "Share of the scores, by score")
+    labels = [one.text for one in ET.fromstring(svg).iter() if one.text]
+    assert label in labels
+    assert ("score (from – to under)" in labels) == (label != "7")
