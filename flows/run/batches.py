@@ -46,15 +46,15 @@ class UnderWay:
     n_sent: int = 0
     heard: Heard = field(default_factory=Heard)
     submitted: Submitted[Outcome] = field(init=False)
+    _states: dict[str, str] = field(default_factory=dict)  # of batches, as they were last told of
 
     def begin(self, threads: Threads) -> None:
         """Have it asked in a thread."""
-        reporter, whose = self.run.reporter, "" if self.asked.is_alone else f"{self.asked.judge_model}, "
         shard = JudgeByBatch(
             tuple(self.asked.parts),
             self.run.benchmark.limits,
             on_reply=self._hear,
-            on_progress=lambda said: reporter.describe("judge", f"{whose}{said}"),
+            on_progress=self._hear_progress,
             on_sent=self._hear_sent,
             on_look=partial(reporter.hear_from, self.asked.judge_model),
             is_asking=self.asked.is_asking,
@@ -92,7 +92,18 @@ class UnderWay:
         if self.asked.is_asking:  # else who asks the rest online counts it among those that were stored
             self.run.reporter.advance("judge", int(reply.ask_index == 0))
 
+    def _hear_progress(self, said: str) -> None:
+        """Show how far a batch is; into the log of the flow's run goes each batch's change of state, not each line's."""
+        self.run.reporter.describe("judge", said if self.asked.is_alone else f"{self.asked.judge_model}, {said}")
+        batch, state = said.partition(" of ")[0], said.partition(": ")[2].partition(",")[0]
+        if self.run.reporter.on_word is not None and self._states.get(batch) != state:
+            self._states[batch] = state
+            self.run.reporter.on_word(f"{self.asked.judge_model}, {said}")
+
     def _hear_sent(self, n: int) -> None:
+        if self.run.reporter.on_word is not None:
+            whose = f"the Batch API of {self.asked.judge_model}"
+            self.run.reporter.on_word(f"{n:,} requests handed over to {whose}, which has a day for them")
         self.n_sent += n
         self.run.reporter.hear(Outcome(n_asked=n))
 

@@ -19,6 +19,10 @@ from typing import Any
 import pytest
 
 from demo.running import running_judge
+from flows.executors.choose import opened_executor
+from flows.observability.progress import Reporter
+from flows.run.context import RunContext, open_run
+from flows.run.pipeline import run_pipeline
 from tests.flows.flow_support import Said, runs_of
 from tests.support.night_world import N_SAMPLES, World
 from tests.support.servers.provider import Play, Provider
@@ -236,3 +240,14 @@ def test_a_batch_that_somebody_cancels_is_created_again_by_the_next_command_only
     assert again.code == 0, again.err
     assert len(_states(url)) == 2
     assert _stats(url)["n_items_by_times_billed"] == {"1": 2 * N_SAMPLES}
+
+
+def test_the_log_of_a_flows_run_has_a_line_for_each_change_of_a_batch(tmp_path: Path, judges: Callable[[float], str]) -> None:
+    stage, reporter, words = open_run(_write(tmp_path, ("gpt-4.1", judges(12), "batch"))), Reporter(), list[str]()
+    reporter.on_word = words.append
+    with opened_executor(stage) as executor:
+        run_pipeline(RunContext.of(stage, executor, reporter))
+    lines = [word for word in words if "batch" in word.lower()]
+    assert f"{N_SAMPLES} requests handed over to the Batch API of gpt-4.1, which has a day for them" in lines
+    assert any(one.startswith("gpt-4.1, batch 1 of 1: in_progress, ") for one in lines)
+    assert len(lines) <= 8, lines
