@@ -97,7 +97,9 @@ def test_a_stopped_nights_batch_is_fetched_by_the_next_or_named_by_it(
         assert _ended_early(home, is_out, signal.SIGTERM) == 143
         _ready(home, 2)
         out = f"{N_SAMPLES} requests are with the Batch API of gpt-4.1 since "
-        assert findings(salon("doctor", file).out)["batches"].startswith(f"wrong: {out}")
+        looked = salon("doctor", file).out
+        assert findings(looked)["batches"].startswith(f"wrong: {out}")
+        assert "starts or continues it, --run-date 2026-01-01 the night of 2026-01-01" in " ".join(looked.split())
         said = salon("nightly", file, "--run-date", "2026-01-02")
         told = " ".join(said.err.split())
         assert said.code == 0, told

@@ -236,8 +236,7 @@ def test_a_batch_that_somebody_cancels_is_created_again_by_the_next_command_only
     assert "next try" not in told
     assert _states(url) == ["cancelled"], "none was created after it"
     assert _n_replies(tmp_path) >= N_SAMPLES, "the other judge was asked all"
-    again = salon(command, file)
-    assert again.code == 0, again.err
+    assert salon(command, file).code == 0
     assert len(_states(url)) == 2
     assert _stats(url)["n_items_by_times_billed"] == {"1": 2 * N_SAMPLES}
 
@@ -249,5 +248,4 @@ def test_the_log_of_a_flows_run_has_a_line_for_each_change_of_a_batch(tmp_path: 
         run_pipeline(RunContext.of(stage, executor, reporter))
     lines = [word for word in words if "batch" in word.lower()]
     assert f"{N_SAMPLES} requests handed over to the Batch API of gpt-4.1, which has a day for them" in lines
-    assert any(one.startswith("gpt-4.1, batch 1 of 1: in_progress, ") for one in lines)
-    assert len(lines) <= 8, lines
+    assert 1 <= sum(one.startswith("gpt-4.1, batch 1 of 1: in_progress, ") for one in lines) <= len(lines) <= 8
