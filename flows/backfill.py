@@ -34,10 +34,10 @@ from flows.partitions.plan import (
 )
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.partitions.whole import is_published, say_gone, whole_and_there
+from flows.run.batches import say_left_behind
 from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
-from flows.run.left_behind import say_left_behind
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
 from tasks.context import StageContext

@@ -10,8 +10,8 @@ from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
+from flows.run.batches import told
 from flows.run.context import RunContext
-from flows.run.left_behind import told
 from tasks.context import StageContext, name_in_ledger
 from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.lake.identity import find_lake_id

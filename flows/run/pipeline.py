@@ -18,10 +18,10 @@ from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
+from flows.run.batches import say_left_behind
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts, of_no_checkpoint
-from flows.run.left_behind import say_left_behind
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import Begun, record, recorded_where_it_ends
