@@ -64,7 +64,7 @@ class UnderWay:
             on_reply=self._hear,
             on_progress=self._hear_progress,
             on_sent=self._hear_sent,
-            on_look=partial(reporter.hear_from, self.asked.judge_model),
+            on_look=partial(self.run.reporter.hear_from, self.asked.judge_model),
             is_asking=self.asked.is_asking,
             leaving=self.leaving,
         )
