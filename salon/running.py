@@ -91,8 +91,9 @@ class Plan:
     `worst_usd`, `worst_batch_usd`: if every reply is as long as it may be, online and by batch.
     `saved_usd`: what the stored replies would cost. `unusable`: some rows of
     each status of `n_by_status` that is not ok. `levers`: what would cost less. `rejected`: stored
-    rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `notes`: what of the
-    sources is not read, and what else to know of them. `checkpoints`: all that were found, in the order of the trend.
+    rejections by what the provider said. `n_of_exam`: of all requests, those of twins with planted faults. `n_handed_over`: of
+    those to ask, those that are with a Batch API already, and are not paid for again. `notes`: what of the sources is not read,
+    and what else to know of them. `checkpoints`: all that were found, in the order of the trend.
     `categories`: the prompts of each under each rubric and judge, the smallest first.
     """
 
@@ -119,6 +120,7 @@ class Plan:
     checkpoints: tuple[FoundCheckpoint, ...] = ()
     categories: tuple[CategorySize, ...] = ()
     worst_batch_usd: float | None = None
+    n_handed_over: int = 0
 
     def __str__(self) -> str:
         return self.text

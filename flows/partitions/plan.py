@@ -21,7 +21,7 @@ from flows.run import stages
 from flows.run.bought import RequestsMet, asked_parts
 from flows.run.context import RunContext, open_run
 from flows.run.other_models import mixed_cells
-from flows.run.preview import PlannedRubric, forecasts
+from flows.run.preview import HANDED_OVER, PlannedRubric, forecasts
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
 from schemas.errors import NothingToJudgeError, SourceError
@@ -194,6 +194,8 @@ def print_preview(console: Console, benchmark: str, planned: BackfillPlan) -> No
     minutes = planned.minutes
     said = "unknown: no limits are set and no reply was timed yet" if minutes is None else f"{minutes:,.1f} minutes online"
     console.print(f"to ask      {n_to_ask:,} requests: {online} online, {batch} by batch")
+    if n_handed_over := sum(row.n_handed_over for one in planned.open for row in one.rubrics):
+        console.print(HANDED_OVER.format(n_handed_over))
     if n_to_ask:
         console.print(f"time        {said}; a nightly run of the same judge goes first")
     if planned.of_pairs:

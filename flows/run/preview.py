@@ -27,6 +27,7 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import check_exportable
+from tasks.judge.batch.out import keys_out
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.observed_usage import load_observed
@@ -40,6 +41,8 @@ from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
 from tasks.plan.anchors import OFF_BOARD
 
+HANDED_OVER = "with batch  {:,} of these are with a Batch API already: they are collected, and not paid for again"
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedRubric:
@@ -48,6 +51,7 @@ class PlannedRubric:
     rubric: Rubric
     judge: Judge
     forecast: Forecast
+    n_handed_over: int = 0  # requests to ask that are with the judge's Batch API, and are not paid for anew
 
     @property
     def rubric_id(self) -> str:
@@ -216,12 +220,15 @@ def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRu
     """What is left to ask of a plan, for each rubric and judge."""
     observed = load_observed(ledger)
     tallies: dict[tuple[str, str], Tally] = {}
+    out, n_out = keys_out(ledger, {part.judge_model for part in planned.parts}), Counter[tuple[str, str]]()
     run.reporter.start("count", len(planned.parts))
     for part in planned.parts:
         rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)
         tally = tallies.setdefault((rubric.id, judge.id), Tally(judge, rubric.n_output_tokens_expected))
         has_observed = (rubric.id, rubric.version, judge.id) in observed
         _add(run, part, tally, ledger, has_observed=has_observed)
+        if judge.id in out:
+            n_out[rubric.id, judge.id] += len(out[judge.id].intersection(run.request_keys(part)))
         run.reporter.advance("count")
     run.reporter.finish("count")
     rows: list[PlannedRubric] = []
@@ -229,7 +236,7 @@ def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRu
         rubric = run.rubrics[rubric_id]
         known = observed.get((rubric_id, rubric.version, judge_model))
         latency_s = ledger.read(partial(latency_seen, judge_model=judge_model))
-        rows.append(PlannedRubric(rubric, tally.judge, forecast(tally, known, latency_s)))
+        rows.append(PlannedRubric(rubric, tally.judge, forecast(tally, known, latency_s), n_out[rubric_id, judge_model]))
     return tuple(rows)
 
 

@@ -37,6 +37,8 @@ _LEAST_SAVED = 0.005
 
 def print_plan(console: Console, preview: "Preview") -> None:
     """What a run would ask, cost and take: a table for each judge, the totals, and what the reader should know before it runs."""
+    from flows.run.preview import HANDED_OVER  # a help text does not wait for it
+
     console.print(f"{escape(one_line(preview.name))}: {preview.dataset.n_samples:,} samples, usable {preview.dataset.n_ok:,}")
     print_samples(console, preview)
     console.print(
@@ -49,6 +51,8 @@ def print_plan(console: Console, preview: "Preview") -> None:
     saved = format_usd(total_usd(row.forecast.saved_usd for row in preview.rubrics if not row.judge.recorded))
     if asked:
         console.print(f"to ask      {preview.n_to_ask:,} requests: {online} online, {batch} by batch; at most {_most(preview)}")
+        if n_handed_over := sum(row.n_handed_over for row in preview.rubrics):
+            console.print(HANDED_OVER.format(n_handed_over))
         max_usd, aside = preview.left_usd, total_usd(row.worst_usd for row in preview.rubrics if row.is_by_batch)
         if max_usd is not None and aside and (most := preview.worst_usd) is not None and max_usd >= most:
             console.print(
@@ -83,7 +87,7 @@ def plan_object(preview: "Preview") -> dict[str, object]:
         "n_by_status": preview.dataset.n_by_status, "unusable": [asdict(row) for row in preview.found.unusable],
         "n_requests": sum(row.forecast.n_requests for row in preview.rubrics),
         "n_stored": sum(row.forecast.n_cached for row in preview.rubrics), "n_to_ask": preview.n_to_ask,
-        "n_of_exam": preview.n_of_exam,
+        "n_of_exam": preview.n_of_exam, "n_handed_over": sum(row.n_handed_over for row in preview.rubrics),
         **{name: total_usd(getattr(each, name) for each in asked) for name in _USD},
         "saved_usd": total_usd(each.saved_usd for each in stored), "minutes": preview.minutes,
         "rubrics": [_rubric_object(row, preview) for row in preview.rubrics],

@@ -44,6 +44,14 @@ def batches_out(ledger: Ledger, judges: Iterable[str]) -> list[BatchOut]:
     return found
 
 
+def keys_out(ledger: Ledger, judges: Iterable[str]) -> dict[str, set[str]]:
+    """The requests that are with each of these judges' providers, where any are."""
+    found: dict[str, set[str]] = {}
+    for one in batches_out(ledger, judges):
+        found.setdefault(one.judge_model, set()).update(one.keys)
+    return found
+
+
 def _out(connection: Connection) -> list[tuple[str, str, int, bool]]:
     now, is_dead = now_us(connection), machine_of(connection).is_dead
     return [

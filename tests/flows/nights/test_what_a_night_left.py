@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def _ended_early(folder: Path, is_so: Callable[[], bool], number: signal.Signals
 
 def _n_replies(folder: Path) -> int:
     try:
-        with sqlite3.connect(f"file:{folder}/lake/ledger.db?mode=ro", uri=True) as ledger:
+        with closing(sqlite3.connect(f"file:{folder}/lake/ledger.db?mode=ro", uri=True)) as ledger:
             return int(ledger.execute("SELECT count(*) FROM replies").fetchone()[0])
     except sqlite3.OperationalError:  # not there yet
         return 0
@@ -99,6 +100,11 @@ def test_a_stopped_nights_batch_is_fetched_by_the_next_or_named_by_it(
         out = f"{N_SAMPLES} requests are with the Batch API of gpt-4.1 since "
         looked = salon("doctor", file).out
         assert findings(looked)["batches"].startswith(f"wrong: {out}")
+        planned = json.loads(salon("plan", file, "--checkpoints", "step-0", "--json").out)
+        assert (planned["n_to_ask"], planned["n_handed_over"]) == (N_SAMPLES, N_SAMPLES)
+        with_batch = f"with batch {N_SAMPLES} of these are with a Batch API already: they are collected, and not paid for again"
+        assert with_batch in " ".join(planned["text"].split())
+        assert with_batch in " ".join(salon("backfill", file, "--checkpoints", "step-0", "--dry-run").out.split())
         assert "starts or continues it, --run-date 2026-01-01 the night of 2026-01-01" in " ".join(looked.split())
         said = salon("nightly", file, "--run-date", "2026-01-02")
         told = " ".join(said.err.split())

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_the_row_has_what_a_killed_worker_bought(
     said = salon(command, file, *(["--all"] if command == "backfill" else []))
     assert said.code == 0, said.err
     harming.join()
-    with sqlite3.connect(tmp_path / "lake" / "ledger.db") as ledger:
+    with closing(sqlite3.connect(tmp_path / "lake" / "ledger.db")) as ledger:
         (n_replies,) = ledger.execute("SELECT count(*) FROM replies").fetchone()
         n_sent, n_without_end = ledger.execute("SELECT count(*), sum(ended_at_us IS NULL) FROM attempts").fetchone()
     assert n_replies == N_SAMPLES
