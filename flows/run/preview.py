@@ -218,8 +218,7 @@ def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str
 
 def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRubric, ...]:
     """What is left to ask of a plan, for each rubric and judge."""
-    observed = load_observed(ledger)
-    tallies: dict[tuple[str, str], Tally] = {}
+    observed, tallies = load_observed(ledger), dict[tuple[str, str], Tally]()
     out, n_out = keys_out(ledger, {part.judge_model for part in planned.parts}), Counter[tuple[str, str]]()
     run.reporter.start("count", len(planned.parts))
     for part in planned.parts:
