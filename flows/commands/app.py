@@ -28,7 +28,7 @@ PREFECT_AWAY = (
 SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
     "Run": {
         "demo": "running.demo",
-        "new": "starting.new",
+        "new": "starting.benchmark_file.new",
         "plan": "running.plan",
         "run": "running.run",
         "nightly": "nights.nightly",
@@ -60,8 +60,8 @@ SECTIONS: dict[str, dict[str, str | dict[str, str]]] = {
             "list": "instruments.list_",
             "show": "instruments.show",
             "lint": "instruments.lint",
-            "new": "starting_rubrics.new",
-            "try": "starting_rubrics.try_",
+            "new": "starting.rubrics.new",
+            "try": "starting.rubrics.try_",
         },
         "parse": "instruments.parse",
         "agreement": "agreement.agreement",

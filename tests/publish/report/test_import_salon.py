@@ -146,9 +146,7 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
         pytest.param(
             lambda root: _spoiled(root, "../latest.json", b"{}"), "is not a pointer written by Salon", id="another pointer"
         ),
-        pytest.param(
-            lambda root: salon.run(root / "none.toml"), "none.toml does not exist; salon new ", id="no file"
-        ),
+        pytest.param(lambda root: salon.run(root / "none.toml"), "none.toml does not exist; salon new ", id="no file"),
         pytest.param(lambda _: salon.parse("nonesuch", ["4"]), "rubric 'nonesuch' does not exist", id="a command's own sentence"),
     ],
 )
