@@ -2,7 +2,6 @@
 
 from rubrics.model import Dimension, Rubric, Variant
 from schemas.statuses.cells import CellReason
-from tasks.aggregate.intervals import rounded
 
 MAX_STEPS, MIN_STEPS = 100, 5
 
@@ -34,7 +33,7 @@ def score_steps(rubric: Rubric, key: str) -> list[float]:
     elif high - low < MIN_STEPS - 1 and all(d.step is None for d in declared):
         step = (high - low) / 10
     n_steps = int((high - low) / step + 1e-9)
-    return [rounded(low + index * step) for index in range(n_steps + 1)]
+    return [round(low + index * step, 12) for index in range(n_steps + 1)]
 
 
 def is_asked(rubric: Rubric, category: str, key: str) -> bool:
