@@ -111,6 +111,10 @@ NAMED = [one | {"id": id_} for one, id_ in zip(THREE, ("red", "dog", "cup"), str
 UNSURE = "ambiguous"
 
 
+def ids_of(*ids: str) -> list[dict[str, str]]:
+    return [one | {"id": id_} for one, id_ in zip(THREE, ids, strict=True)]
+
+
 @pytest.mark.parametrize(
     ("reply", "items", "shown", "said"),
     [
@@ -123,6 +127,16 @@ UNSURE = "ambiguous"
         ("cup: no\nyes\nyes", NAMED, WITH_IDS, UNSURE),
         ("1. yes\n2. yes\n3. no", NAMED, WITH_IDS, [1, 1, 0]),
         ("1: yes\n2: yes\n3: no", [one | {"id": str(k)} for k, one in enumerate(THREE, 2)], WITH_IDS, UNSURE),
+        ("q1: no\nQ2: yes\n**q3**: yes", ids_of("q2", "q3", "q1"), WITH_IDS, [1, 1, 0]),
+        ("#1: no\n#2: yes\n#3: yes", ids_of("#2", "#3", "#1"), WITH_IDS, [1, 1, 0]),
+        ("1: no\n2: yes\n3: yes", ids_of("02", "03", "01"), WITH_IDS, [1, 1, 0]),
+        ("Item 1: no\nItem 2: yes\nItem 3: yes", ids_of("2", "3", "1"), WITH_IDS, [1, 1, 0]),
+        ("1: no\n2: yes\n3: yes", ids_of("q2", "q3", "q1"), WITH_IDS, UNSURE),
+        ("1. no\n2. yes\n3. yes", ids_of("q1", "q2", "q3"), WITH_IDS, [0, 1, 1]),
+        ("item3: no\nitem5: yes\nitem9: yes", ids_of("item3", "item5", "item9"), WITH_IDS, [0, 1, 1]),
+        ("1. no\n2. yes\n3. yes", ids_of("0", "1", "2"), WITH_IDS, UNSURE),
+        ("1. Is it red? no\n2. Is there a dog? yes\n3. Is there a cup? yes", ids_of("0", "1", "2"), WITH_IDS, [0, 1, 1]),
+        ("1. Is it red? yes\n2. Is there a dog? yes\n3. Is there a cup? no", THREE, WITH_IDS, [1, 1, 0]),
         ("1: yes\n2: yes\n3: no", THREE, SHOWN, [1, 1, 0]),  # ids it was not shown
         ("3: no\n1: yes\n2: yes", THREE, SHOWN, UNSURE),
         ("Is there a cup? no\nIs it red? yes\nIs there a dog? yes", THREE, SHOWN, [1, 1, 0]),

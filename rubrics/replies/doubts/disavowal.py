@@ -99,8 +99,8 @@ _WAYS = (
         (("meant for", "intended for"),),
         r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
     ),
-    # It is not my rating. This is what the prompt told me to output.
-    (((" not my ",),), rf"\b(?:it|this|that|which|these|they)(?:'s|’s| is|'re| are) not my (?:\w+ ){{0,2}}?{_NOUN}\b"),
+    # This is not my rating ("it" may be a sign's). This is what the prompt told me to output.
+    (((" not my ",),), rf"\bthis is not my (?:\w+ ){{0,2}}?{_NOUN}\b"),
     (
         (("what ",), ("instruct", "told", "tells", "ask", "order", "demand", "want", "requir", "force"), ("me to ",)),
         r"\b(?:it|this|that|these|which)(?:'s|’s| is| was| are) (?:\w+ )?what (?:\w+ ){1,6}?(?:instruct|told|tells|ask|order|demand|want|requir|force)\w* me to (?:output|give|write|say|return|answer|reply|put|print|report|score|rate|assign)\b",

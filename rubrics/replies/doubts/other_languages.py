@@ -101,7 +101,7 @@ def is_another_scale(sentences: Sentences, dimensions: tuple[Dimension, ...]) ->
     """Whether a scale is said that is none of the dimensions'."""
     maxima = {d.maximum for d in dimensions}
     for text in _foreign(sentences):
-        tops = {float(next(filter(None, found.groups()))) for found in _TOP.finditer(text)}
+        tops = {float(next(filter(None, found.groups()))) for found in _TOP.finditer(text)} - {0.0}  # no scale ends there
         tops |= {top for name, top in _SCALE_NAMES.items() if name in text}
         spans = [{float(found[1]), float(found[2])} for found in _SPAN.finditer(text)]
         if not tops <= maxima or any(not any(span == {d.minimum, d.maximum} for d in dimensions) for span in spans):

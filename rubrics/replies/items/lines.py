@@ -11,7 +11,7 @@ from typing import Any
 
 from rubrics.model import Dimension, Items
 from rubrics.replies.items.answers import Answers, of_item, value_of
-from rubrics.replies.items.whose import said_of_another, shown_ids, whose_by_number, whose_by_text
+from rubrics.replies.items.whose import id_key, may_be_ids, said_of_another, shown_ids, whose_by_number, whose_by_text
 from rubrics.replies.numbers import BLANK, Value
 from schemas.statuses.rows import ParseReason
 
@@ -40,11 +40,12 @@ def read_lines(
     """
     lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
     ids, counts = shown_ids(items, declared), [str(place) for place in range(1, len(items) + 1)]
-    leads = [lead for line in lines if (lead := _lead(line, ids))]
+    by_key = {id_key(one): one for one in ids}
+    leads = [lead for line in lines if (lead := _lead(line, by_key))]
     said = dict(leads)
     names = ids if ids and sorted(said) == sorted(ids) else counts if list(said) == counts else []
     if names:
-        if any(answer != said[name] for name, answer in leads) or (names is counts and not {*ids}.isdisjoint(counts)):
+        if any(answer != said[name] for name, answer in leads):
             return ParseReason.AMBIGUOUS
         lines = [said[name] for name in names]
     elif 1 < len(lines) <= len(items) + 1 and lines[0].rstrip(BLANK + "*").endswith((":", "：")):
@@ -55,9 +56,10 @@ def read_lines(
         return ParseReason.MALFORMED
     if len(lines) < len(items):
         return ParseReason.NOT_FOUND if len(lines) == 1 else ParseReason.MISSING_KEY
-    placed: Sequence[str] | None = lines if names else _in_places(lines, dimension, ids)
-    if placed is not None and said_of_another(placed, items):
-        placed = None if names and names is ids else _by_text(placed, items)
+    placed: Sequence[str] | None = lines if names else _in_places(lines, dimension, by_key)
+    is_by_id, is_counted = bool(ids) and names is ids, list(said) == counts
+    if placed is not None and (said_of_another(placed, items) or (is_counted and not is_by_id and may_be_ids(counts, ids))):
+        placed = _by_text(placed, items) if is_counted or not is_by_id else None
     if placed is None:
         return ParseReason.AMBIGUOUS
     read = [
@@ -67,19 +69,18 @@ def read_lines(
     return read if any(value is not ParseReason.WRONG_TYPE for value in read) else ParseReason.NOT_FOUND
 
 
-def _lead(line: str, ids: Sequence[str]) -> tuple[str, str] | None:
-    """What a line names itself by, a number or an id that the judge was shown, and what stands behind it."""
+def _lead(line: str, by_key: Mapping[str, str]) -> tuple[str, str] | None:
+    """What a line names itself by, an id that the judge was shown or a number, and what stands behind it."""
+    if by_key and (named := _NAMED.match(line)) and (key := id_key(named[1])) in by_key:
+        return by_key[key], line[named.end() :].strip()
     if counted := _ENUMERATED.match(line):
-        return counted[1], line[counted.end() :].strip()
-    if ids and (named := _NAMED.match(line)):
-        id_ = {one.casefold(): one for one in ids}.get(named[1].casefold())
-        return (id_, line[named.end() :].strip()) if id_ is not None else None
+        return by_key.get(id_key(counted[1]), counted[1]), line[counted.end() :].strip()
     return None
 
 
-def _in_places(lines: Sequence[str], dimension: Dimension, ids: Sequence[str]) -> list[str] | None:
+def _in_places(lines: Sequence[str], dimension: Dimension, by_key: Mapping[str, str]) -> list[str] | None:
     """The lines without what counts them; None where their numbers count them otherwise, or one has another item's id."""
-    bare, leads = _unnumbered(lines), [_lead(line, ids) for line in lines]
+    bare, leads, ids = _unnumbered(lines), [_lead(line, by_key) for line in lines], list(by_key.values())
     if bare != _unbulleted(lines):
         return bare
     is_counted_otherwise = bool(dimension.answers) and all(lead and lead[0].isdigit() for lead in leads)

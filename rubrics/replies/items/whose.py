@@ -6,7 +6,9 @@ from typing import Any
 
 from rubrics.model import Items
 from rubrics.rendering import PLACEHOLDER
+from rubrics.replies.labels import normal
 
+_LAST_NUMBER = re.compile(r"([0-9]{1,9})[^0-9]{0,3}\Z")
 _OWN_NUMBER = re.compile(r"[^A-Za-z0-9]{0,8}+(?:item|question|answer|number|[a-z]{1,2})?[^A-Za-z0-9]{0,3}+[0-9]", re.IGNORECASE)
 _TEXT_ENDS = re.compile(r"[*_\s]{0,4}+(?:[:：=–—]|-\s)")
 
@@ -44,7 +46,20 @@ def shown_ids(items: Sequence[Mapping[str, Any]], declared: Items | None) -> lis
     if not declared or not any(id_ in PLACEHOLDER.split(one.each)[1::2] for one in declared.texts.values()):
         return []
     ids = [str(item.get("id", "")) for item in items]
-    return ids if len({one.casefold() for one in ids}) == len(ids) else []
+    keys = {id_key(one) for one in ids} - {""}
+    return ids if len(keys) == len(ids) else []
+
+
+def id_key(name: str) -> str:
+    """An id as a line may write it: case, typography and leading zeros aside."""
+    bare = normal(name)
+    return str(int(bare)) if bare.isascii() and bare.isdigit() else bare
+
+
+def may_be_ids(counts: Sequence[str], ids: Sequence[str]) -> bool:
+    """Whether numbers that count the lines may name items by their ids, or by what is a number in these, in another order."""
+    numbers = [str(int(found[1])) for one in ids if (found := _LAST_NUMBER.search(one))]
+    return numbers != list(counts) and not {*numbers}.isdisjoint(counts)
 
 
 def said_of_another(lines: Sequence[str], items: Sequence[Mapping[str, Any]]) -> bool:
