@@ -51,6 +51,9 @@ def new(
     prompt: Annotated[
         str | None, typer.Option(help="The column that holds the prompt; default: prompt, or one with a similar name.")
     ] = None,
+    image: Annotated[
+        str | None, typer.Option(help="The column that names the judged picture; default: image, or the only one that names any.")
+    ] = None,
     rubric: Annotated[
         str | None, typer.Option(help="A rubric's id, or a folder; default: a shipped rubric whose columns are there.")
     ] = None,
@@ -62,7 +65,7 @@ def new(
         raise InputError(f"{file} already exists; choose another name, or remove it")
     if not file.parent.is_dir():
         raise InputError(f"the folder {file.parent} does not exist; create it first")
-    begun = _Begun(file, place, find_layout(place, prompt), judge, base_url)
+    begun = _Begun(file, place, find_layout(place, prompt, image), judge, base_url)
     asked = [find_rubric(rubric, [])] if rubric else _shipped()
     samples = begun.samples(asked)
     usable = [one for one in samples if one.status is SampleStatus.OK]
@@ -105,7 +108,8 @@ def _why_not(rubric: Rubric, lacking: Sequence[str], found: Layout) -> str:
     elif "prompt" in lacking:
         is_of_pictures = found.reader == "imagefolder"
         beside = ", or put a metadata.csv with the columns file_name and prompt beside the pictures" * is_of_pictures
-        advice = f"name the column that holds it with --prompt{beside}"
+        unread = "; text files beside the pictures are not read" * found.has_texts
+        advice = f"name the column that holds it with --prompt{beside}{unread}"
     there = columns_told(found.shown, lacking)
     return f"rubric {rubric.id} needs {', '.join(lacking)}, and no column is called so; columns: {there}; {advice}"
 
@@ -198,6 +202,7 @@ class _Begun:
             "samples": f"{at_least}{len(samples):,} in {n_of(len(checkpoints), 'checkpoint')}: {named}",
             "layout": self.said_of_layout,
             "prompt": quote(shown) + f" (column {self.found.columns.get('prompt', 'prompt')})" if shown else "",
+            "picture": f"column {self.found.columns[IMAGE]}" if self.found.columns.get(IMAGE) else "",
             "rubric": f"{rubrics[0].id} (reads {', '.join(rubrics[0].needs)})" + f"; these would do too: {others}" * bool(others),
             "judge": self._said_of_judge(),
             "note": "; ".join(self._notes(samples)),

@@ -5,17 +5,16 @@ What `salon new` writes begins with it. It is told by names and first rows; what
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from schemas.errors import SourceError
 from schemas.records import IMAGE
-from tasks.delimited import columns_told
-from tasks.ingest.paths import RefusedPath, bare_url, is_remote, locate
 from tasks.ingest.readers import READERS
+from tasks.ingest.readers.columns import picture_column, picture_columns, renamed
 from tasks.ingest.readers.huggingface import METADATA
 from tasks.ingest.readers.tables import SUFFIXES
 from tasks.ingest.rows import RawRow
@@ -28,15 +27,8 @@ _PARTS: Final = frozenset({
 })  # fmt: skip
 """Names of folders that say nothing of who made what is in them."""
 _CHECKPOINT: Final = re.compile(
-    r"(step|ckpt|checkpoint|epoch|iter|iteration|it|ep|global|v)?[-_. ]?\d[\d._-]*[km]?", re.IGNORECASE
+    r"(global_?step|step|ckpt|checkpoint|epoch|iter(ation)?|it|ep|v)?[-_. =]?\d[\d._-]*[km]?|final|last|latest|best", re.IGNORECASE
 )
-_SAME: Final[Mapping[str, tuple[str, ...]]] = {
-    "prompt": ("caption", "text", "instruction", "description", "txt", "sentence"),
-    "category": ("tag",),
-    "model": ("modelname", "generator"),
-    "checkpoint": ("ckpt", "checkpointname", "step"),
-}
-"""Other names of Salon's columns, without `_` and `-`; the first that is there is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Layout:
 
     `model`, `checkpoint`: where neither path nor rows say it. `first`: a folder or file that the path stands for. `n_others`:
     folders of pictures below the place that are laid out in another way. `shown`: the columns of the first rows.
-    `has_pictures`: one of these names pictures that are there.
+    `has_pictures`: one of these names pictures that are there. `has_texts`: text files stand beside pictures.
     """
 
     reader: str
@@ -58,19 +50,23 @@ class Layout:
     n_others: int = 0
     shown: Sequence[str] = ()
     has_pictures: bool = False
+    has_texts: bool = False
 
 
-def find_layout(place: Path, prompt: str | None = None) -> Layout:
-    """How this folder, or file, is laid out; `prompt`: the column that holds it. Raises SourceError where no reader fits."""
+def find_layout(place: Path, prompt: str | None = None, image: str | None = None) -> Layout:
+    """How this folder, or file, is laid out; `prompt`, `image`: their columns, if told. Raises SourceError."""
     if not place.exists():
         raise SourceError(f"{place} does not exist; name the folder that holds your pictures, or the file that lists them")
     found = _of_file(place) if place.is_file() else _of_folder(place)
     rows = _first_rows(found)
     columns = list(dict.fromkeys(name for row in rows for name in (row.columns or row.values)))
     in_path = {name for name in ("model", "checkpoint") if f"{{{name}}}" in str(found.path)}
-    at, hosts = _picture(found, rows, columns)
-    mapped = {name: at for name, at in _renamed(found, rows, columns, prompt).items() if name not in in_path}
-    mapped |= {IMAGE: at} if at is not None and at != READERS[found.reader].columns.get(IMAGE, IMAGE) else {}
+    root, usual = found.first if found.first.is_dir() else found.first.parent, READERS[found.reader].columns.get(IMAGE, IMAGE)
+    pictures = picture_columns(root, rows, columns)
+    at = picture_column(pictures, usual, image)
+    has_texts = "stem" in columns and any((root / str(row.values.get("file_name"))).with_suffix(".txt").is_file() for row in rows)
+    texts = renamed(found.reader, rows, columns, prompt, has_texts=has_texts)
+    mapped = {name: one for name, one in texts.items() if name not in in_path} | ({IMAGE: at} if at and at != usual else {})
     model, checkpoint = _names(place)
     said = {*in_path, *mapped, *columns}
     return replace(
@@ -78,27 +74,11 @@ def find_layout(place: Path, prompt: str | None = None) -> Layout:
         model=None if "model" in said else model,
         checkpoint=None if "checkpoint" in said else checkpoint,
         columns=mapped,
-        remote_hosts=hosts,
+        remote_hosts=tuple(sorted(pictures[at])) if at else (),
         shown=columns,
         has_pictures=at is not None,
+        has_texts=has_texts,
     )
-
-
-def _renamed(found: Layout, rows: Sequence[RawRow], columns: Sequence[str], prompt: str | None) -> dict[str, str]:
-    """Salon's columns that have another name here, or none that the reader knows. Raises SourceError for a `prompt` not there."""
-    mapped: dict[str, str] = {}
-    for name, others in _SAME.items():
-        usual = READERS[found.reader].columns.get(name, name)
-        wanted = prompt if name == "prompt" and prompt else usual
-        if wanted in columns:
-            mapped |= {name: wanted} if wanted != usual else {}
-        elif name == "prompt" and prompt:
-            raise SourceError(f"{found.first} has no column {prompt!r} for --prompt; {columns_told(columns, [prompt])}")
-        elif at := _other_name(name, others, columns):
-            mapped[name] = at
-    if "prompt" not in {*columns, *mapped} and "stem" in columns and _are_prompts(rows, "stem"):
-        mapped["prompt"] = "stem"
-    return mapped
 
 
 def _names(place: Path) -> tuple[str, str | None]:
@@ -164,7 +144,10 @@ def _leaves(place: Path) -> list[tuple[tuple[str, ...], str, str | None]]:
                 entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
             except OSError as error:
                 raise SourceError(f"{folder} cannot be read: {error.strerror}") from error
-            if kind := _kind(entries):
+            is_above = any(
+                entry.is_dir() and _CHECKPOINT.fullmatch(entry.name) for entry in entries
+            )  # beside them a grid.png, or so
+            if (kind := _kind(entries)) and not (is_above and kind[0] == "imagefolder"):
                 found.append((parts, *kind))
             else:
                 below += [(*parts, entry.name) for entry in entries if entry.is_dir()]
@@ -200,7 +183,7 @@ def _names_pictures(table: Path) -> bool:
         rows = _first_rows(found)
     except SourceError:
         return False
-    return _picture(found, rows, list(rows[0].values))[0] is not None
+    return bool(picture_columns(table.parent, rows, list(rows[0].values)))
 
 
 def _first_rows(found: Layout) -> list[RawRow]:
@@ -212,39 +195,3 @@ def _first_rows(found: Layout) -> list[RawRow]:
         raise SourceError(f"{found.first} has no rows")
     wider = ResolvedSource("source-0", found.reader, found.first, model="any", own_texts=tuple(first.columns))
     return list(islice(rows(wider), N_ROWS))
-
-
-def _other_name(name: str, others: Iterable[str], columns: Sequence[str]) -> str | None:
-    plain = {re.sub(r"[-_ ]", "", column).casefold(): column for column in reversed(columns)}
-    return next((plain[one] for one in (name, *others) if one in plain), None)
-
-
-def _are_prompts(rows: Sequence[RawRow], column: str) -> bool:
-    """Whether most of these are several words, and so may say what a picture should show."""
-    return 2 * sum(len(str(row.values.get(column)).split()) > 1 for row in rows) > len(rows)
-
-
-def _picture(found: Layout, rows: Sequence[RawRow], columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
-    """The column of the picture, and the hosts where it is a URL: the first whose values are pictures; None where none is."""
-    usual = READERS[found.reader].columns.get(IMAGE, IMAGE)
-    root = found.first if found.first.is_dir() else found.first.parent
-    for name in dict.fromkeys((usual, *columns)):
-        values = [(row, row.values[name]) for row in rows if row.values.get(name) is not None]
-        urls = [value for _, value in values if isinstance(value, str) and is_remote(value) and _is_named_so(bare_url(value))]
-        if urls:
-            return name, tuple(sorted({bare_url(url).split("/")[2] for url in urls}))
-        if any(_is_picture(root, row.folder, value) for row, value in values):
-            return name, ()
-    return None, ()
-
-
-def _is_picture(root: Path, folder: str, value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return isinstance(value.get("bytes"), bytes) or _is_picture(root, folder, value.get("path"))
-    if isinstance(value, str) and _is_named_so(value):
-        return not isinstance(locate(root, f"{folder}/{value}" if folder else value), RefusedPath)
-    return isinstance(value, bytes)
-
-
-def _is_named_so(name: str) -> bool:
-    return Path(name).suffix.lower() in IMAGE_SUFFIXES

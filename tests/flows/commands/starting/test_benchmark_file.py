@@ -87,6 +87,23 @@ def _by_subject(folder: Path) -> None:
             _pictures(folder / name / subject, tuple(f"{prompt} beside {subject}" for prompt in PROMPTS))
 
 
+def _beside_a_grid(folder: Path) -> None:
+    _named_by_prompt(folder)
+    (folder / "grid.png").write_bytes(png(9))
+    _pictures(folder / "final", PROMPTS)
+
+
+def _edits(folder: Path) -> None:
+    _pictures(folder)
+    rows = [{"before": f"{n}.png", "after": f"{2 - n}.png", "prompt": t} for n, t in enumerate(PROMPTS)]
+    _lines(folder / "edits.jsonl", rows)
+
+
+def _with_texts(folder: Path) -> None:
+    _pictures(folder, ("img 0", "img 1"))
+    (folder / "img 0.txt").write_text("a red cup")
+
+
 def _models(folder: Path) -> None:
     for name in ("sdxl", "flux"):
         _pictures(folder / name / "images", PROMPTS)
@@ -139,6 +156,12 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         12,
         "alignment",
     ),
+    "a grid beside checkpoints": (
+        _beside_a_grid,
+        {"reader": "imagefolder", "path": "pics/{checkpoint}", "model": "pics", "columns": {"prompt": "stem"}},
+        9,
+        "alignment",
+    ),
     "models": (
         _models, {"reader": "imagefolder", "path": "pics/{model}", "columns": {"prompt": "stem"}}, 6, "alignment",
     ),
@@ -188,6 +211,14 @@ def test_the_judge_and_the_rubric_are_as_told(
     assert tomllib.loads((tmp_path / "c.toml").read_text())["judges"][0]["base_url"] == "http://127.0.0.1:8000/v1"
 
 
+def test_of_two_pictures_the_named_one_is_judged(salon: Callable[..., Said], tmp_path: Path) -> None:
+    _edits(tmp_path / "pics")
+    said = salon("new", "b.toml", "--from", "pics", "--image", "after")
+    assert said.code == 0, said.err
+    assert "picture  column after" in said.out
+    assert tomllib.loads((tmp_path / "b.toml").read_text())["sources"][0]["columns"] == {"image": "after"}
+
+
 def _numbered(folder: Path) -> None:
     _pictures(folder)
 
@@ -212,14 +243,28 @@ def _too_deep(folder: Path) -> None:
     ("make", "more", "told"),
     [
         (_numbered, (), "name the column that holds it with --prompt, or put a metadata.csv"),
-        (_numbered, ("--prompt", "caption"), "has no column 'caption' for --prompt"),
+        (_numbered, ("--prompt", "caption"), "there is no column 'caption' for --prompt"),
         (_texts_of_no_pictures, (), "no column names pictures that are there"),
         (_several_tables, (), "It holds several tables; name one of them: a.jsonl, b.jsonl"),
         (lambda folder: folder.mkdir(), (), "holds no pictures that a reader knows"),
         (_too_deep, (), "name a folder nearer to them"),
         (_named_by_prompt, ("--rubric", "composition"), "rubric composition needs category"),
+        (_edits, (), "several columns name pictures: before, after; name the judged one with --image"),
+        (_edits, ("--image", "prompt"), "no pictures that are there stand in the column 'prompt' of --image; before, after do"),
+        (_with_texts, (), "text files beside the pictures are not read"),
     ],
-    ids=["numbers", "no such column", "pictures gone", "tables", "empty", "deep", "rubric"],
+    ids=[
+        "numbers",
+        "no such column",
+        "pictures gone",
+        "tables",
+        "empty",
+        "deep",
+        "rubric",
+        "two pictures",
+        "no picture",
+        "texts",
+    ],
 )
 def test_what_cannot_be_judged_is_said_and_nothing_written(
     make: Callable[[Path], None], more: tuple[str, ...], told: str, salon: Callable[..., Said], tmp_path: Path
