@@ -27,7 +27,8 @@ _PARTS: Final = frozenset({
 })  # fmt: skip
 """Names of folders that say nothing of who made what is in them."""
 _CHECKPOINT: Final = re.compile(
-    r"(global_?step|step|ckpt|checkpoint|epoch|iter(ation)?|it|ep|v)?[-_. =]?\d[\d._-]*[km]?|final|last|latest|best", re.IGNORECASE
+    r"(global_?step|step|ckpt|checkpoint|epoch|iter(ation)?|it|ep|v)?[-_. =]?\d[\d._-]*[km]?|final|last|latest|best",
+    re.IGNORECASE,
 )
 
 
