@@ -55,7 +55,8 @@ def cell_rows(
     strata = strata_of(whole, expected)
     absent = expected - whole.categories.keys()
     is_judged = absent <= whole.n_aside_in.keys()
-    missing = None if not absent else CellReason.NOT_APPLICABLE if is_judged else CellReason.CATEGORY_MISSING
+    is_unread = not strata and whole.unknown.n > 0  # what it is of nobody could read: it lacks scores, and no category
+    missing = None if not absent or is_unread else CellReason.NOT_APPLICABLE if is_judged else CellReason.CATEGORY_MISSING
     for estimand in Estimand:
         macro = macro_of(strata, estimand)
         yield {"category": Total.MACRO.value} | _describe(
