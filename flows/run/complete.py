@@ -21,7 +21,7 @@ def saying_what_is_complete(run: RunContext, planned: Plan) -> Iterator[None]:
     except ProviderError as error:
         with suppress(SalonError):  # what ended the run is told, not this
             said = _what_is_complete(run, planned, error.judge_id)
-            error.args = (f"{error}{said}",)
+            error.args = (f"{str(error).rstrip('.')}.{said}" if said else str(error),)
         raise
 
 
