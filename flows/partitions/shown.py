@@ -20,7 +20,7 @@ from flows.run import stages
 from flows.run.context import RunContext
 from schemas.errors import InputError, NothingToJudgeError, SourceError
 from tasks.context import StageContext
-from tasks.judge.batch.out import batches_out
+from tasks.judge.batch.out import batches_out, keys_out
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
 
@@ -76,11 +76,11 @@ def _counted(run: RunContext, name: str) -> dict[tuple[str, str], dict[str, Any]
     alone = alone.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)
-        left = [one for one in batches_out(ledger, {part.judge_model for part in plan.parts}) if not one.is_held]
+        out = keys_out(one for one in batches_out(ledger, {part.judge_model for part in plan.parts}) if not one.is_held)
     n_out = Counter[tuple[str, str]]()
-    for part in plan.parts if left else ():
-        out = {key for batch in left if batch.judge_model == part.judge_model for key in batch.keys}
-        n_out[part.rubric_id, part.judge_model] += len(out & set(alone.request_keys(part)))
+    for part in plan.parts:
+        if part.judge_model in out:
+            n_out[part.rubric_id, part.judge_model] += len(out[part.judge_model].intersection(alone.request_keys(part)))
     rows = partitions_now(alone, plan, ()).with_columns(detail=pl.when(pl.col("mixed").is_not_null()).then(pl.lit("mixed")))
     by_series = {(row["rubric_id"], row["judge_model"]): row for row in rows.iter_rows(named=True)}
     return {one: row | {"n_left": row["n_left"] - n_out[one]} for one, row in by_series.items()}

@@ -27,7 +27,7 @@ from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported, export_requests
 from tasks.judge.batch.folders import check_exportable
-from tasks.judge.batch.out import keys_out
+from tasks.judge.batch.out import batches_out, keys_out
 from tasks.judge.budget.forecast import FORECAST_COLUMNS, Forecast, Tally, forecast, total_usd
 from tasks.judge.budget.levers import Lever
 from tasks.judge.budget.observed_usage import load_observed
@@ -219,7 +219,7 @@ def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str
 def forecasts(run: RunContext, planned: Plan, ledger: Ledger) -> tuple[PlannedRubric, ...]:
     """What is left to ask of a plan, for each rubric and judge."""
     observed, tallies = load_observed(ledger), dict[tuple[str, str], Tally]()
-    out, n_out = keys_out(ledger, {part.judge_model for part in planned.parts}), Counter[tuple[str, str]]()
+    out, n_out = keys_out(batches_out(ledger, {part.judge_model for part in planned.parts})), Counter[tuple[str, str]]()
     run.reporter.start("count", len(planned.parts))
     for part in planned.parts:
         rubric, judge = run.rubrics[part.rubric_id], run.judge(part.judge_model)

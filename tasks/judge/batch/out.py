@@ -44,10 +44,10 @@ def batches_out(ledger: Ledger, judges: Iterable[str]) -> list[BatchOut]:
     return found
 
 
-def keys_out(ledger: Ledger, judges: Iterable[str]) -> dict[str, set[str]]:
-    """The requests that are with each of these judges' providers, where any are."""
+def keys_out(batches: Iterable[BatchOut]) -> dict[str, set[str]]:
+    """The requests of these batches by judge, where there are any."""
     found: dict[str, set[str]] = {}
-    for one in batches_out(ledger, judges):
+    for one in batches:
         found.setdefault(one.judge_model, set()).update(one.keys)
     return found
 
