@@ -143,11 +143,12 @@ class _Begun:
 
     def samples(self, rubrics: Sequence[Rubric]) -> list[Sample]:
         """The first samples as a run would read them."""
-        content = tomllib.loads(self.text(rubrics)) | {"folder": self.file.resolve().parent}
-        benchmark = Benchmark.model_validate(content)
         own_texts = sorted({name for rubric in rubrics for name in rubric.columns})
-        sources = expand(benchmark, own_texts)
+        sources = expand(self._benchmark(rubrics), own_texts)
         return list(islice(chain.from_iterable(read(source) for source in sources), _N_LOOKED_AT))
+
+    def _benchmark(self, rubrics: Sequence[Rubric]) -> Benchmark:
+        return Benchmark.model_validate(tomllib.loads(self.text(rubrics)) | {"folder": self.file.resolve().parent})
 
     def text(self, rubrics: Sequence[Rubric]) -> str:
         """The file's text, for the first of the rubrics; the others are named in a comment."""
@@ -197,14 +198,14 @@ class _Begun:
         named = ", ".join(checkpoints[:_N_NAMED]) + (", …" if len(checkpoints) > _N_NAMED else "")
         at_least = "at least " if len(samples) == _N_LOOKED_AT else ""
         shown = next((one.texts["prompt"] for one in usable if one.texts.get("prompt")), None)
-        others = "".join(f", {one.id}" for one in rubrics[1:]).removeprefix(", ")
+        others = ", ".join(one.id for one in rubrics[1:])
         lines = {
             "samples": f"{at_least}{len(samples):,} in {n_of(len(checkpoints), 'checkpoint')}: {named}",
             "layout": self.said_of_layout,
             "prompt": quote(shown) + f" (column {self.found.columns.get('prompt', 'prompt')})" if shown else "",
             "picture": f"column {self.found.columns[IMAGE]}" if self.found.columns.get(IMAGE) else "",
             "rubric": f"{rubrics[0].id} (reads {', '.join(rubrics[0].needs)})" + f"; these would do too: {others}" * bool(others),
-            "judge": self._said_of_judge(),
+            "judge": self._said_of_judge(rubrics),
             "note": "; ".join(self._notes(samples)),
             "next": f"salon plan {self.file}",
         }
@@ -213,8 +214,8 @@ class _Begun:
             if said:
                 print(f"  {name:<8} {one_line(said)}")
 
-    def _said_of_judge(self) -> str:
-        judge = Benchmark.model_validate(tomllib.loads(self.text(_shipped()))).judges[0]
+    def _said_of_judge(self, rubrics: Sequence[Rubric]) -> str:
+        (judge,) = self._benchmark(rubrics).judges
         if self.base_url and urlsplit(self.base_url).hostname in LOOPBACK:
             return f"{self.judge} at {self.base_url}"
         is_set = "set" if os.environ.get(judge.api_key_env) else f"not set yet: export {judge.api_key_env}=…"
