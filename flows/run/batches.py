@@ -54,7 +54,6 @@ class UnderWay:
     n_sent: int = 0
     heard: Heard = field(default_factory=Heard)
     submitted: Submitted[Outcome] = field(init=False)
-    _states: dict[str, str] = field(default_factory=dict)  # of batches, as they were last told of
 
     def begin(self, threads: Threads) -> None:
         """Have it asked in a thread."""
@@ -100,12 +99,10 @@ class UnderWay:
         if self.asked.is_asking:  # else who asks the rest online counts it among those that were stored
             self.run.reporter.advance("judge", int(reply.ask_index == 0))
 
-    def _hear_progress(self, said: str) -> None:
+    def _hear_progress(self, said: str, is_new_state: bool) -> None:
         """Show how far a batch is; into the log of the flow's run goes each batch's change of state, not each line's."""
         self.run.reporter.describe("judge", said if self.asked.is_alone else f"{self.asked.judge_model}, {said}")
-        batch, state = said.partition(" of ")[0], said.partition(": ")[2].partition(",")[0]
-        if self.run.reporter.on_word is not None and self._states.get(batch) != state:
-            self._states[batch] = state
+        if self.run.reporter.on_word is not None and is_new_state:
             self.run.reporter.on_word(f"{self.asked.judge_model}, {said}")
 
     def _hear_sent(self, n: int) -> None:

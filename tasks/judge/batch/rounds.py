@@ -18,7 +18,8 @@ from tasks.judge.work_queue import PlannedRequests
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 
-OnProgress = Callable[[str], None]
+OnProgress = Callable[[str, bool], None]
+"""Told how far a batch is, and whether its state is another than what was told before: else more of its lines are done."""
 _SLOWER = 1.5
 MOST_LEFT = 10
 """What replies give back of a budget is spent in a further round, unless the last one was but a tenth of what had no room: a
@@ -38,7 +39,7 @@ class BatchRun:
     rules: BatchRules
     on_progress: OnProgress | None = None
     tokens: list[str] = field(default_factory=list)
-    reported: dict[str, str] = field(default_factory=dict)
+    reported: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.submitter.on_step, self.submitter.before_next = self._meet, self._look_between
@@ -153,16 +154,16 @@ class BatchRun:
     def _report(self, batch: Batch, *, is_ours: bool) -> None:
         seen = self.machine.seen.get(batch.token)
         if not is_ours:
-            what = f"handled by another process, {batch.n_lines:,} lines"
+            state, far = "handled by another process", f", {batch.n_lines:,} lines"
         elif seen:
-            what = f"{seen.status}, {seen.n_done:,} of {batch.n_lines:,}"
+            state, far = seen.status, f", {seen.n_done:,} of {batch.n_lines:,}"
         else:
-            what = TRANSITIONS[batch.state].meaning
-        text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {what}"
-        if self.reported.get(batch.token) != text:
-            self.reported[batch.token] = text
-            if self.on_progress is not None:
-                self.on_progress(text)
+            state, far = TRANSITIONS[batch.state].meaning, ""
+        text = f"batch {self.tokens.index(batch.token) + 1} of {len(self.tokens)}: {state}{far}"
+        before = self.reported.get(batch.token)
+        self.reported[batch.token] = (state, text)
+        if self.on_progress is not None and before != (state, text):
+            self.on_progress(text, before is None or before[0] != state)
 
     def _raise_outage(self, *, is_fruitless: bool) -> None:
         """Raise where the batches, or the endpoint, are what fails."""

@@ -60,12 +60,14 @@ def make_bench(planned: tuple[Lake, list[PlannedPart]], tmp_path: Path) -> Itera
 
 def test_a_batch_gets_the_replies_that_asking_online_gets(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
     bench = make_bench(batch={"line_faults": {"malformed": 0.0}})
-    told: list[str] = []
+    told: list[tuple[str, bool]] = []
     price = Price(input_usd_per_million=2, output_usd_per_million=0, batch_share=0.5)
-    outcome = bench.run(judge=bench.judge(price=price), on_progress=told.append)
+    outcome = bench.run(judge=bench.judge(price=price), on_progress=lambda *said: told.append(said))
     assert (outcome.n_requests, outcome.n_asked, outcome.n_answered, outcome.n_cached) == (N_REQUESTS, N_REQUESTS, N_REQUESTS, 0)
     assert bench.wire.n("POST /files") == bench.wire.n("POST /batches") == 1  # both rubrics, all parts
-    assert told[-1] == f"batch 1 of 1: completed, {N_REQUESTS} of {N_REQUESTS}"
+    assert told[-1][0] == f"batch 1 of 1: completed, {N_REQUESTS} of {N_REQUESTS}"
+    states = [said.split(": ")[1].split(",")[0] for said, _ in told]
+    assert [is_new for _, is_new in told] == [at == 0 or states[at - 1] != state for at, state in enumerate(states)]
     got = bench.replies()
     assert set(got["origin"]) == {ReplyOrigin.BATCH.value}
     assert outcome.cost_usd == pytest.approx(got["cost_usd"].sum()) == pytest.approx(got["n_input_tokens"].sum() / 1e6)
@@ -182,7 +184,7 @@ def test_a_batch_of_which_one_line_is_answered_is_not_rejected_whole(make_bench:
 def test_batches_that_were_too_much_at_once_are_made_smaller(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench({"n_failing": 2})
     told: list[str] = []
-    assert bench.run(on_progress=told.append).n_answered == N_REQUESTS
+    assert bench.run(on_progress=lambda said, _: told.append(said)).n_answered == N_REQUESTS
     assert f"batch 1 of 1: failed, 0 of {N_REQUESTS}" in told
     sizes = [n for (n,) in bench.rows("SELECT n_lines FROM batches ORDER BY intended_at_us")]
     assert sizes[:2] == [N_REQUESTS, N_REQUESTS // 2]
@@ -257,7 +259,7 @@ def test_a_run_beside_another_waits_for_its_batch(make_bench: Callable[..., Benc
     bench.wire.on_call = lambda _moment, call: begun.set() if call == "POST /batches" else None
     assert begun.wait(60)
     told: list[str] = []
-    outcome = bench.run(on_progress=told.append)
+    outcome = bench.run(on_progress=lambda said, _: told.append(said))
     assert other.told() == [N_REQUESTS, 0, False]
     assert (outcome.n_cached, outcome.n_asked) == (N_REQUESTS, 0)
     assert told == [f"batch 1 of 1: handled by another process, {N_REQUESTS} lines"]
@@ -293,7 +295,7 @@ def test_runs_that_begin_at_once_share_the_requests(make_bench: Callable[..., Be
 def test_files_are_cut_by_lines_and_by_bytes(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench({"max_lines": 10, "max_file_bytes": 60_000})
     told: list[str] = []
-    outcome = bench.run(rules={"max_lines": 10, "max_file_bytes": 60_000}, on_progress=told.append)
+    outcome = bench.run(rules={"max_lines": 10, "max_file_bytes": 60_000}, on_progress=lambda said, _: told.append(said))
     sizes = bench.rows("SELECT n_lines, n_bytes FROM batches ORDER BY intended_at_us")
     assert outcome.n_answered == sum(n for n, _ in sizes) == N_REQUESTS
     assert all(n <= 10 and n_bytes <= 60_000 for n, n_bytes in sizes)
