@@ -198,15 +198,16 @@ def test_what_is_in_flight_at_ctrl_c_stands_in_the_row(tmp_path: Path, judges: C
     assert (row["outcome"], row["cost_usd"]) == ("stopped", pytest.approx(usd))
 
 
+@pytest.mark.parametrize(("mode", "max_usd"), [("online", 0.1), ("batch", 0.08)])
 def test_who_finds_no_room_beside_what_batches_set_aside_is_asked_once_they_have_ended(
-    tmp_path: Path, salon: Callable[..., Said], judges: Callable[[float], str]
+    tmp_path: Path, salon: Callable[..., Said], judges: Callable[[float], str], mode: str, max_usd: float
 ) -> None:
     url = judges(1.5)
-    listed = ("gpt-4.1", url, "batch"), ("gpt-4o", url, "online")
-    said = salon("run", _write(tmp_path, *listed, limits="max_usd = 0.14"))
+    listed = ("gpt-4.1", url, "batch"), ("gpt-4o", url, mode)
+    said = salon("run", _write(tmp_path, *listed, limits=f"max_usd = {max_usd}"))
     assert said.code == 0, said.err + said.out
     assert f"requests    {2 * N_SAMPLES}: 0 stored already, {2 * N_SAMPLES} sent; $0.0" in said.out
-    assert _stats(url)["usd"] <= 0.14
+    assert _stats(url)["usd"] <= max_usd
 
 
 @pytest.mark.parametrize("command", ["run", "nightly"])
