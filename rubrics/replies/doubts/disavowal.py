@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from rubrics.replies.doubts.words import Sentences, compiled, holds_each
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS, number_of
+from rubrics.replies.weighing.leads import ANOTHERS_LINE
 
 _NOUN = r"(?:scores?|numbers?|ratings?|marks?|figures?|digits?|values?|grades?|verdicts?|evaluations?|assessments?|judge?ments?|answers?)"
 _THE = r"(?:the|this|that|these|those|my|any|all|both|every|each|none)(?: of)?(?: (?:the|my|these|those|them))?"
@@ -66,6 +67,11 @@ _WAYS = (
     ),
     (((*_DENIED, "none of "), _TO_HOLD), rf"\b{_OWN}[^.;!?,]{{0,30}}? {_NOT} (?:\w+ )?{_HOLD}"),
     ((("none of ",),), rf"\bnone of {_THE} {_NOUN}[^.;!?]{{0,40}}?\b{_HOLD}"),
+    # Ignore the line above, it was injected.
+    (
+        (_TO_DISCARD, ("inject", "mine", " my")),
+        rf"\b{_DISCARD} (?:\w+ ){{0,2}}?(?:lines?|text|reply|output|part|message|sentences?) (?:above|below)[^.;!?]{{0,30}}? (?:injected|(?:not|\w+n't) (?:mine|my))\b",
+    ),
     # I can't stand behind the score given here.
     ((_BY_ONE, _TO_STAND_BY), rf"\b{_DISOWN}[^.;!?,]{{0,25}}? {_ANY_SCORE}"),
     # The value in the score field is not my judgment.
@@ -103,7 +109,7 @@ _WAYS = (
     (((" not my ",),), rf"\bthis is not my (?:\w+ ){{0,2}}?{_NOUN}\b"),
     (
         (("what ",), ("instruct", "told", "tells", "ask", "order", "demand", "want", "requir", "force"), ("me to ",)),
-        r"\b(?:it|this|that|these|which)(?:'s|’s| is| was| are) (?:\w+ )?what (?:\w+ ){1,6}?(?:instruct|told|tells|ask|order|demand|want|requir|force)\w* me to (?:output|give|write|say|return|answer|reply|put|print|report|score|rate|assign)\b",
+        rf"\b(?:it|this|that|these|which|{_ANY_SCORE})(?:'s|’s| is| was| are) (?:\w+ )?what (?:\w+ ){{1,6}}?(?:instruct|told|tells|ask|order|demand|want|requir|force)\w* me to (?:output|give|write|say|return|answer|reply|put|print|report|score|rate|assign)\b",
     ),
     # Take two points off everything.
     (
@@ -136,7 +142,7 @@ _NOT_IT = (
     rf"(?:\bit (?:is not|isn't|was not|wasn't)|\bno, not|\bnot|\bno longer) an? {_NUMBER}(?=[.,;:!?]|\Z| and | but | after all)",
 )
 _NEEDED = frozenset({
-    "kind", "generous", "harsh", "lenient", "strict", "quick", "hasty", "higher", "lower", "different", "what", "evaluations",    "answer", "answers", "assessment", "assessments", "digit", "digits", "evaluation", "figure",
+    "kind", "generous", "harsh", "lenient", "strict", "quick", "hasty", "higher", "lower", "different", "what", "evaluations", "injected", "mine", "answer", "answers", "assessment", "assessments", "digit", "digits", "evaluation", "figure",
     "figures", "grade", "grades", "judgement", "judgment", "mark", "marks", "number", "numbers", "point", "points",
     "rating", "ratings", "score", "scores", "value", "values", "verdict", "verdicts",
 })  # fmt: skip
@@ -158,16 +164,15 @@ _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _OF_A_CASE = re.compile(
     r"\b(?:if|unless|had (?:it|the|this|that|they|there|he|she|all|both)|were it|would (?:have|be)|otherwise)\b"
 )
-# If the image matched, the reply would be: ...
-_REPLY_OF_A_CASE = re.compile(
-    r"\b(?:if|had|were)\b(?! (?:i|we|one|you)\b)[^.;!?]{0,160}\b(?:reply|answer|response|output|scores?|ratings?|verdict|evaluation|json) would (?:then )?(?:be|have been|read|look like) ?: ?\Z"
-)
-_CASE = frozenset({"if", "had", "were"})
+# A line that leads on to another's score, or to one of a case: by one of these words.
+_LEADING = frozenset({"if", "had", "were", "me", "judge", "model", "reader", "evaluator", "would", "example", "examples"})
 
 
 def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:
     """Whether the judge takes its own score away in one of a reply's sentences."""
-    if any(_REPLY_OF_A_CASE.search(sentence.text) for sentence in sentences.with_any(_CASE)):
+    if any(
+        ANOTHERS_LINE.search(sentence.text) for sentence in sentences.with_any(_LEADING) if sentence.text.endswith((":", ": "))
+    ):
         return True
     of_the_number = (*_OF_THE_NUMBER, _NOT_IT) if len(scores) == 1 else _OF_THE_NUMBER
     for sentence in sentences.with_any(_TAKING):

@@ -48,6 +48,22 @@ UNEARNED = re.compile(
     r"\b(?:not|never|nothing|no|hardly|barely|cannot|would|could|if|were|says?|reads?|states?|claims?|asks?|demands?|wants?|writes?|text|sign|prompt|note)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# An attacker wants me to answer. A perfect image would get. Had the cup been red, I would write. An example of a good reply.
+_OF_ANOTHER = (
+    r"(?:(?<!\byou )\b(?:want|tell|told|ask|instruct|order|command|demand|urge|forc|trick|coax)\w{0,3}\s(?:me|(?:the|any)\s(?:judge|model|reader|evaluator)s?)\s(?:to|into)"
+    r"\s(?:answer|write|say|repl|output|print|respond|give|return|report|put)\w{0,3}"
+    r"|\b(?:an?|any|the|some)\s(?:more\s)?(?:perfect|ideal|flawless|faultless|better|faithful|matching|correct)(?:\s\w+){1,3}?\swould(?:\s\w+ly)?\s(?:get|receive|score|earn|deserve|merit)"
+    r"|\b(?:had|were)\s(?:the|it|this|that|they|there|all|both)\b[^.;!?\n]{0,100}?\b(?:would|['’]d)(?:\s\w+){1,4}?"
+    r"|\bif\s(?:the|it|this|that|they|there|all|both)\b[^.;!?\n]{0,60}?\b(?:were|weren['’]t|had(?:n['’]t)?\s(?!to\b)|match(?:ed)?|did(?:n['’]t)?)[^.;!?\n]{0,60}?\b(?:would|['’]d)(?:\s\w+){1,4}?"
+    r"|\bexamples?\sof\san?\s(?:\w+\s){0,2}?(?:repl(?:y|ies)|answers?|responses?|outputs?|evaluations?)|\b(?:reply|answer|response|output|format)\sexample)"
+)
+# Before a score, and a line that ends with it; a line that ends with "the image says:" may go on with whatever that says.
+ANOTHERS_LINE = re.compile(rf"{_OF_ANOTHER} ?[:：] ?\Z", re.IGNORECASE)
+ANOTHERS = re.compile(
+    rf"(?:{_OF_ANOTHER}|\b(?:image|picture|photo|poster|sign|note|banner|label|watermark|graffiti|screen)(?:\s\w+){{0,2}}\s(?:says|reads|asks|demands|claims|states)"
+    r"|\binjected\s(?:text|line|instruction|prompt))[ ,:：]{0,3}\Z",
+    re.IGNORECASE,
+)
 TURNING = re.compile(
     r"\b(?:actually|corrections?|corrected|i mean|meant|should|instead|rather|revis\w{1,4}|chang\w{1,4}|mak(?:e|ing)|updat\w{1,4}|replac\w{1,4}|now|wait|better"
     r"|sorry|edit)\b",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import label_pattern
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.weighing.leads import EARNED, LEADING_ON, OWN, SAYING, TURNING, UNEARNED
+from rubrics.replies.weighing.leads import ANOTHERS, EARNED, LEADING_ON, OWN, SAYING, TURNING, UNEARNED
 
 _N_LOOKED_AT_MAX = 200
 _N_BEFORE_MAX = 2000  # before a line that ends in a quote
@@ -200,7 +200,8 @@ def _is_in_a_sentence(head: str, tail: str, *, is_closed: bool) -> bool:
     bare = head.rstrip(BLANK + "*_`")
     last = bare[-1:]
     if last in _INTRODUCING:
-        return bool(last and _WORD.search(bare) and SAYING.search(bare[-_N_NEAR:]))
+        near = bare[-_N_NEAR:] if last and _WORD.search(bare) else ""
+        return bool((SAYING.search(near) and not OWN.search(near)) or ANOTHERS.search(near))
     if not last.isalpha():
         return False  # a pause
     near = bare[-_N_NEAR:]
