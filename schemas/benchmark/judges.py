@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 
 from schemas.benchmark.judge_parameters import checked, variable_of_key
 from schemas.benchmark.lines import Name, Section
+from schemas.statuses.people import is_reserved
 
 DETAIL_LOW_PX = 512
 """OpenAI shows a model a picture of this size at detail "low"."""
@@ -85,10 +86,10 @@ def address_fault(address: str) -> str | None:
 
 def _can_be_a_models(name: str) -> str:
     odd = next((one for one in name if not one.isprintable()), None)
-    if odd is not None or not name.strip():
-        raise ValueError(
-            f"{name!r:.60} is not a model's name: it {f'holds {odd!r}' if odd else 'is blank'}; write the provider's"
-        )
+    why = f"it holds {odd!r}" if odd else None if name.strip() else "it is blank"
+    if why or is_reserved(name):
+        why = why or "names that begin and end with __ are Salon's own"
+        raise ValueError(f"{name!r:.60} is not a model's name: {why}; write the provider's")
     return name
 
 

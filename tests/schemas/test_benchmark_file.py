@@ -146,6 +146,12 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
         ),
         pytest.param(
             "gpt-4.1-2025-04-14",
+            "__pooled__",
+            r"line 10: judges\[0\]\.model: '__pooled__' is not a model's name: names that begin and end with __ are Salon's own",
+            id="pooled",
+        ),
+        pytest.param(
+            "gpt-4.1-2025-04-14",
             "gpt\\u0000\\n4",
             r"line 10: judges\[0\]\.model: 'gpt\\x00\\n4' is not a model's name: it holds '\\x00'; write the provider's",
             id="a NUL in a name",
