@@ -42,13 +42,13 @@ def cell_rows(
         for category, tally in whole.by_category.items():
             ends = metric.ends(scale(rubric, category, key))
             for estimand in Estimand:
-                yield {"category": category} | _describe(
-                    tally, mean_of(tally, estimand), estimand, metric, strata=[tally], ends=ends, floor=floor
-                )
+                figures = _describe(tally, mean_of(tally, estimand), estimand, strata=[tally], ends=ends, floor=floor)
+                yield {"category": category, "metric": metric.name} | figures
         for category in whole.categories_aside:
             ends, tally = metric.ends(scale(rubric, category, key)), whole.without_prompts(category)
             for estimand in Estimand:
-                yield {"category": category} | _describe(tally, None, estimand, metric, strata=[], ends=ends, floor=floor)
+                figures = _describe(tally, None, estimand, strata=[], ends=ends, floor=floor)
+                yield {"category": category, "metric": metric.name} | figures
     ends, why_not = metric.ends(scale(rubric, None, key)), total_reason(rubric, key)
     if metric.at_least is not None and why_not is CellReason.SCALES_DIFFER:
         ends = (0.0, 1.0)
@@ -59,13 +59,13 @@ def cell_rows(
     missing = None if not absent or is_unread else CellReason.NOT_APPLICABLE if is_judged else CellReason.CATEGORY_MISSING
     for estimand in Estimand:
         macro = macro_of(strata, estimand)
-        yield {"category": Total.MACRO.value} | _describe(
-            whole, macro, estimand, metric, strata=strata or [whole], ends=ends, floor=floor,
+        yield {"category": Total.MACRO.value, "metric": metric.name} | _describe(
+            whole, macro, estimand, strata=strata or [whole], ends=ends, floor=floor,
             null_reason=why_not or missing, unknown=whole.unknown if strata else ALL_KNOWN,
         )  # fmt: skip
         micro = mean_of(whole, estimand)
-        yield {"category": Total.MICRO.value} | _describe(
-            whole, micro, estimand, metric, strata=[whole], ends=ends, floor=floor, null_reason=why_not
+        yield {"category": Total.MICRO.value, "metric": metric.name} | _describe(
+            whole, micro, estimand, strata=[whole], ends=ends, floor=floor, null_reason=why_not
         )
 
 
@@ -73,7 +73,6 @@ def _describe(
     tally: Tally,
     estimate: ClusteredMean | None,
     estimand: Estimand,
-    metric: Metric,
     *,
     strata: Sequence[Tally],
     ends: tuple[float, float],
@@ -88,7 +87,7 @@ def _describe(
     n_judgements, n_scored, failures = tally.count("n_judgements"), tally.count("n_scored"), tally.failures
     n_failed, coverage = n_judgements - n_scored, n_scored / n_judgements if n_judgements else None
     row: dict[str, object] = {
-        "metric": metric.name, "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
+        "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
         "n_prompts": tally.n_prompts, "n_images": tally.count("n_images"), "n_judgements": n_judgements,
         "n_scored": n_scored, "n_failed": n_failed, "n_rule_violations": tally.count("n_violations"),
         "failures": failures, "n_not_applicable": sum(tally.n_aside_in.values()),
