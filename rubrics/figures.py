@@ -49,14 +49,17 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     figure = dimension.figure
     assert figure is not None
     chosen = _weighted(figure, operands)
-    counted, voided = _gated(figure, [one for one in chosen if one.does_apply])
+    counted, doubtful, voided = _gated(figure, chosen)
     note = f"{figure.form} of {', '.join(f'{one.name}: {_shown(one)}' for one in chosen)}"[:4000]
     if voided:
         note += f"; a parent failed: {', '.join(voided)}"
     is_of_less = figure.form in _OF_ALL and dimension.maximum > 1 and len(counted) < len(chosen)
     if not counted or is_of_less:
         return Derived(None, dimension.minimum, dimension.maximum, None, note)
-    low, high = sorted(_on_scale(dimension, counted, [getattr(one, end) for one in counted]) for end in ("low", "high"))
+    low, high = sorted(
+        _on_scale(dimension, some, [getattr(one, end) for one in some])
+        for some, end in (([*counted, *doubtful], "low"), (counted, "high"))
+    )
     in_doubt = {one.name for one in chosen if one.does_apply and one.score is None}
     if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
         low, high = dimension.minimum, dimension.maximum  # which items count is not known either
@@ -94,23 +97,26 @@ def _weighted(figure: Figure, operands: Sequence[Operand]) -> list[Operand]:
     return [replace(by_name[name], weight=weight) for name, weight in zip(figure.of, weights, strict=True)]
 
 
-def _gated(figure: Figure, operands: list[Operand]) -> tuple[list[Operand], list[str]]:
-    """The operands less, or with the lowest score for, those one of whose direct parents failed; and the names of these.
+def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], list[Operand], list[str]]:
+    """(what counts, what may yet count as the lowest score, the names of those one of whose direct parents failed).
 
+    These are left out or have the lowest score, whatever was answered: a judge may say of such a child that it does not apply.
     Only what a parent itself was given counts: one that is voided, and was answered well, voids nothing (so DSG scores).
     """
+    applying = [one for one in operands if one.does_apply]
     if figure.when_parent_fails is None:
-        return operands, []
-    in_doubt = {one.name for one in operands if one.score is None}
+        return applying, [], []
     voided = list(failed_parents(operands))
     if figure.when_parent_fails == "left_out":
-        return [one for one in operands if one.name not in voided], voided
+        return [one for one in applying if one.name not in voided], [], voided
+    in_doubt = {one.name for one in applying if one.score is None}
     gated = [
         replace(one, score=one.lowest, low=one.lowest, high=one.lowest) if one.name in voided
         else replace(one, low=one.lowest) if not in_doubt.isdisjoint(one.parents) else one
-        for one in operands
+        for one in operands if one.does_apply or one.name in voided
     ]  # fmt: skip
-    return gated, voided
+    doubtful = [one for one in operands if not (one.does_apply or one.name in voided or in_doubt.isdisjoint(one.parents))]
+    return gated, [replace(one, low=one.lowest) for one in doubtful], voided
 
 
 def failed_parents(operands: Sequence[Operand]) -> dict[str, str]:

@@ -106,6 +106,30 @@ def test_a_failed_parent_voids_its_children_and_no_grandchild() -> None:
     assert "a parent failed: b" in derive(zero, CHAIN).note
 
 
+def aside(name: str, **more: object) -> Operand:
+    return replace(Operand(name, None, 0.0, 1.0, "not_applicable", does_apply=False), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gate", ["zero", "left_out"])
+def test_a_child_of_a_failed_parent_counts_alike_whether_a_judge_says_no_or_that_it_does_not_apply(gate: str) -> None:
+    dimension, rest = of("mean", when_parent_fails=gate), [scored("cup", 0.0), scored("table", 1.0)]
+    said_no, said_na = (
+        derive(dimension, [*rest, *(make(name, parents=("cup",)) for name in ("red", "full"))])
+        for make in (lambda name, **more: scored(name, 0.0, **more), aside)
+    )
+    assert said_na.score == said_no.score == (0.25 if gate == "zero" else 0.5)
+    assert "a parent failed: red, full" in said_na.note
+    assert derive(dimension, [scored("cup", 1.0), aside("red", parents=("cup",))]).score == 1.0
+
+
+def test_the_bounds_hold_what_a_missing_parent_makes_of_a_child_that_does_not_apply() -> None:
+    rest, dimension = [aside("b", parents=("a",)), scored("c", 1.0)], of("mean", when_parent_fails="zero")
+    found = derive(dimension, [missing("a"), *rest])
+    ends = [derive(dimension, [scored("a", end), *rest]).score for end in (0.0, 1.0)]
+    assert ends == [1 / 3, 1.0]
+    assert (found.score, found.low, found.high) == (None, *ends)
+
+
 def test_a_child_of_a_missing_parent_may_be_void_and_the_bounds_say_so() -> None:
     found = derive(of("mean", when_parent_fails="zero"), [missing("a"), scored("b", 1.0, parents=("a",))])
     assert (found.score, found.low, found.high) == (None, 0.0, 1.0)

@@ -20,7 +20,7 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line
-from tasks.judge.provider.json_bodies import mapping, text
+from tasks.judge.provider.json_bodies import loaded, mapping, text
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
 from tasks.judge.provider.wire import Response
 from tasks.lake.atomic_files import store_error
@@ -219,7 +219,7 @@ def _skip_line(file: IO[bytes]) -> None:
 
 def _result(line: bytes, name_key: str, answer_of: Callable[[dict[str, Any]], Ended]) -> tuple[str, Ended] | None:
     try:
-        content = orjson.loads(line)
+        line, content = loaded(line)
     except orjson.JSONDecodeError:
         return None
     name = text(mapping(content).get(name_key))

@@ -1,8 +1,9 @@
 """The JSON of a response, read without trust: one object, of one reading, and its members where they are what they should be.
 
-What the object means is the providers'. Nothing is mended.
+What the object means is the providers'. Nothing is mended but what is no character: a reply with half an emoji was paid for.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,9 @@ from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import bad
 
 BOM = b"\xef\xbb\xbf"
+_ESCAPE = re.compile(
+    rb"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 
 
 class UnusableError(Exception):
@@ -32,7 +36,7 @@ def read_200(body: bytes, read: Callable[[dict[str, Any]], Answer]) -> Answer:
 def object_of(body: bytes) -> dict[str, Any]:
     """The JSON object of a 200. Raises UnusableError where there is none, or more than one reading of it."""
     try:
-        content = orjson.loads(body)  # strict: no NaN, bounded depth
+        body, content = loaded(body)
         if is_too_deep(content):
             raise UnusableError(f"a 200 whose body is nested in more than {JSON_LEVELS} levels")
         if body != orjson.dumps(content):  # the usual way to write it, which has no room for a key that was dropped
@@ -46,6 +50,19 @@ def object_of(body: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UnusableError(f"a 200 whose body is JSON {type(content).__name__}, not an object")
     return content
+
+
+def loaded(body: bytes) -> tuple[bytes, Any]:
+    """(the body, its JSON), strictly: no NaN, bounded depth. In both, half a surrogate pair and what is no UTF-8 become U+FFFD.
+
+    Servers cut texts between tokens, of which one may be half a character. Raises orjson.JSONDecodeError.
+    """
+    try:
+        return body, orjson.loads(body)
+    except orjson.JSONDecodeError:
+        whole = body.decode("utf-8", "replace").encode()
+        whole = _ESCAPE.sub(lambda found: rb"\ufffd" if found[2] else found[0], whole)
+        return whole, orjson.loads(whole)
 
 
 def word(value: object) -> str | None:

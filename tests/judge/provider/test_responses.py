@@ -1,6 +1,7 @@
 """What every kind of HTTP response is taken for."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import orjson
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses.rows import ReplyStatus as S
+from tasks.judge.provider.batch_calls import read_result_lines
 from tasks.judge.provider.failures import remedy, retry_after_s
 from tasks.judge.provider.openai.responses import read_answer
 
@@ -104,7 +106,6 @@ BAD_200 = {
     "nan": b'{"choices": [{"message": {"content": "4"}}], "usage": NaN}',
     "deep": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
     "cut": b'{"choices": [{"message": {"content": "4',
-    "not-utf8": b'{"choices": [{"message": {"content": "\xff"}}]}',
 }  # fmt: skip
 
 
@@ -194,6 +195,27 @@ WAYS_OF_SAYING_4 = {
 def test_each_way_in_which_servers_write_a_completion_down(body: bytes) -> None:
     answer = read_answer(200, {}, body)
     assert (answer.status, answer.text, answer.detail) == (S.ANSWERED, "Score: 4", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (rb"Fine \ud83d picture. Score: 4", "Fine \ufffd picture. Score: 4"),
+        (rb"\ude00\ud83d\ud83d\ude00\uD83D Score: 4", "\ufffd\ufffd\U0001f600\ufffd Score: 4"),
+        (rb"\\ud83d \\\ud83d Score: 4", r"\ud83d \\"[:-1] + "\ufffd Score: 4"),
+        (b"Fine \xf0\x9f picture. Score: 4", "Fine \ufffd picture. Score: 4"),
+    ],
+    ids=["half a pair", "halves around a pair", "behind backslashes", "half of UTF-8"],
+)
+def test_half_a_character_costs_no_reply(tmp_path: Path, said: bytes, text: str) -> None:
+    body = b'{"choices": [{"message": {"content": "%s"}}], "usage": {"prompt_tokens": 7}}' % said
+    answer = read_answer(200, {}, body)
+    assert (answer.status, answer.text, answer.n_input_tokens) == (S.ANSWERED, text, 7)
+    assert read_answer(200, {}, b"data: " + body + b"\n\n").text == text
+    assert read_answer(200, {}, body[:-1]).status == S.BAD_RESPONSE
+    (tmp_path / "results.jsonl").write_bytes(b'{"id": "r", "response": ' + body + b"}\n")
+    ((name, content),) = read_result_lines(tmp_path / "results.jsonl", "id", lambda line: line["response"])
+    assert (name, content["choices"][0]["message"]["content"]) == ("r", text)
 
 
 def test_a_stream_says_all_that_a_completion_does() -> None:
