@@ -4,6 +4,8 @@ How a figure is computed is figures.py.
 """
 
 from collections.abc import Mapping, Sequence
+from math import fsum
+from operator import mul
 from pathlib import Path
 
 from rubrics.declaration import Declaration, DimensionSection, FigureSection, refusal
@@ -139,9 +141,11 @@ def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *
         raise refusal(folder, f"{where}: form = 'weighted_mean' needs weights, one for each of `of`")
     operands = [known[key] for key in section.of] or list(known.values())
     low, high = _scale(folder, where, section, operands)
+    is_of_unlike = section.form == "weighted_mean" and _unlike(operands) is not None
     figure = Figure(
-        section.form, tuple(section.of), tuple(section.weights), section.at_least, low + high, section.when_parent_fails
-    )
+        section.form, tuple(section.of), tuple(section.weights), section.at_least, low + high, section.when_parent_fails,
+        needs_all=is_of_unlike or (section.form in {"product", "sqrt_product"} and high > 1),
+    )  # fmt: skip
     return Dimension(section.key, (section.key,), low, high, 1 if section.form == "all" else None, figure=figure)
 
 
@@ -165,9 +169,24 @@ def _scale(folder: Path, where: str, section: FigureSection, operands: Sequence[
             raise refusal(folder, f"{where}: form = {section.form!r} of any number of items has no scale; use geometric_mean")
         low, high = _product(lows), _product(highs)
         return (low, high) if section.form == "product" else (low**0.5, high**0.5)
-    if section.form == "minimum":
-        return min(lows), min(highs)
-    return min(lows), max(highs)
+    unlike = _unlike(operands)
+    if unlike is None:
+        return lows[0], highs[0]
+    if section.form != "weighted_mean":
+        one, other = (f"{each.key} is {each.minimum:g} to {each.maximum:g}" for each in unlike)
+        raise refusal(
+            folder,
+            f"{where}: form = {section.form!r} takes scores of one scale, but {one} and {other}; use form = 'weighted_mean' "
+            "with weights that say what a point of each counts",
+        )
+    low, high = (fsum(map(mul, section.weights, ends)) / fsum(section.weights) for ends in (lows, highs))
+    return low, high
+
+
+def _unlike(operands: Sequence[Dimension]) -> tuple[Dimension, Dimension] | None:
+    """Two of them that are on different scales; None where all are on one."""
+    first = operands[0]
+    return next(((first, one) for one in operands if (one.minimum, one.maximum) != (first.minimum, first.maximum)), None)
 
 
 def _check_threshold(folder: Path, where: str, section: FigureSection, operands: Sequence[Dimension]) -> None:

@@ -40,10 +40,6 @@ class Derived:
     note: str
 
 
-_OF_ALL = ("product", "sqrt_product")
-"""Forms whose scale is that of all operands: above 0 to 1 they would be smaller, and of another scale, without one of them."""
-
-
 def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     """The figure a dimension declares, over its operands in order."""
     figure = dimension.figure
@@ -53,8 +49,7 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     note = f"{figure.form} of {', '.join(f'{one.name}: {_shown(one)}' for one in chosen)}"[:4000]
     if voided:
         note += f"; a parent failed: {', '.join(voided)}"
-    is_of_less = figure.form in _OF_ALL and dimension.maximum > 1 and len(counted) < len(chosen)
-    if not counted or is_of_less:
+    if not counted or (figure.needs_all and len(counted) < len(chosen)):
         return Derived(None, dimension.minimum, dimension.maximum, None, note)
     low, high = sorted(
         _on_scale(dimension, some, [getattr(one, end) for one in some])

@@ -38,6 +38,7 @@ class Figure:
     at_least: float | None = None  # share, all: from where a score counts
     sum_of_ends: float = 0.0  # turned: the two ends of the scale together, of which the number is taken away
     when_parent_fails: str | None = None  # "zero", "left_out": what becomes of an item whose parent has the lowest score
+    needs_all: bool = False  # its scale is that of all operands together: it does not apply where one of them does not
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def on(form: str, low: float, high: float, **more: object) -> Dimension:
 def test_a_product_of_which_something_does_not_apply_does_not_apply(form: str, high: float) -> None:
     """Of 8 and nothing it is neither 8 of 100 nor the root of 8 of 10. On 0 to 1 the rest is on the same scale."""
     aside = missing("b", does_apply=False)
-    found = derive(on(form, 0, high, of=("a", "b")), [scored("a", 8.0), aside])
+    found = derive(on(form, 0, high, of=("a", "b"), needs_all=True), [scored("a", 8.0), aside])
     assert (found.score, found.reason, found.low, found.high) == (None, None, 0, high)
     assert (
         derive(of(form, of=("a", "b")), [scored("a", 0.25), aside]).score

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rubrics.figures import Operand, derive
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from rubrics.model import Rubric
@@ -36,6 +37,9 @@ key = "closeness"
 form = "turned"
 of = ["distance"]
 """
+
+
+BOTH = '[[figures]]\nkey = "both"\nof = ["closeness", "n"]\nform = '
 
 
 def rubric_of(tmp_path: Path, *changes: tuple[str, str]) -> Rubric:
@@ -116,13 +120,29 @@ def test_a_program_is_no_judge_that_is_asked(tmp_path: Path) -> None:
             ('[[figures]]\nkey = "closeness"\nform = "turned"\nof = ["distance"]\n', ""),
             "add \\[\\[figures\\]\\] with a new key, form = 'turned', of = \\['distance'\\], which is 1 minus the number",
         ),
+        *(
+            (
+                ('of = ["distance"]', f'of = ["distance"]\n{BOTH}"{form}"'),
+                f"figure 'both': form = '{form}' takes scores of one scale, but closeness is -1 to 2 and n is 0 to 5; use form",
+            )
+            for form in ("mean", "minimum")
+        ),
     ],
     ids=[
         "reply", "prompt", "answers", "no program", "no version", "a name of several words", "one end", "not turned",
-        "higher is better", "turned of two", "lower in no figure",
+        "higher is better", "turned of two", "lower in no figure", "mean of two scales", "least of two scales",
     ],
 )  # fmt: skip
 def test_declarations_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(RubricError) as caught:
         rubric_of(tmp_path, change)
     assert re.search(message, str(caught.value)) or message in str(caught.value), str(caught.value)
+
+
+def test_a_weighted_mean_of_two_scales_has_the_scale_that_it_can_have_and_needs_both(tmp_path: Path) -> None:
+    rubric = rubric_of(tmp_path, ('of = ["distance"]', f'of = ["distance"]\n{BOTH}"weighted_mean"\nweights = [1, 3]'))
+    both = rubric.dimensions[-1]
+    assert (both.minimum, both.maximum) == (-1 / 4, (2 + 15) / 4)
+    closeness, n = Operand("closeness", 2.0, 2.0, 2.0), Operand("n", 5.0, 5.0, 5.0)
+    assert derive(both, [closeness, n]).score == both.maximum
+    assert derive(both, [closeness, Operand("n", None, 0.0, 5.0, does_apply=False)]).score is None
