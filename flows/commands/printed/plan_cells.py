@@ -134,6 +134,7 @@ def _together(preview: "Preview", found: Sequence[T], alike: Callable[[T], objec
 def _too_small(preview: "Preview") -> Iterator[str]:
     """Categories with fewer prompts than a comparison needs: where all are one category, only if there is whom to compare."""
     needed = preview.asked.n_prompts_needed
+    units = {row.rubric_id: row.rubric.unit for row in preview.rubrics}
     told: dict[tuple[str, str], list[str]] = {}
     for rubric_id, sizes in _of_all_prompts(preview).items():
         small = [one for one in sizes if one.n_prompts < needed]
@@ -143,6 +144,8 @@ def _too_small(preview: "Preview") -> Iterator[str]:
         named = _listed([f"{_category(one)} has {_prompts(one.n_prompts)}" for one in small])
         start = f"category {named}" if len(sizes) > 1 else f"{_prompts(small[0].n_prompts)} in all"
         hints = "".join(_meant(one, sizes) for one in small[:N_NAMED])
+        if units[rubric_id] != ("prompt",):
+            hints += f"; what has the same {_and(units[rubric_id])} is one prompt (the rubric's unit)"
         told.setdefault((start, hints), []).append(rubric_id)
     for (start, hints), rubrics in told.items():
         yield f"{start} under {_and(rubrics)}, {needed} needed for a rank (statistics.min_paired_prompts){hints}"

@@ -125,6 +125,12 @@ TOLD: dict[str, tuple[list[Row], str, str, list[str]]] = {
         "alignment",
         [f"category text | {{0}} has 1 prompt and food has 2 prompts under alignment, {NEEDED}"],
     ),
+    "what is one prompt, where it is not the prompt": (
+        [row for one in "12" for row in made(one, None, range(2), caption_type="brief", reference="a", output="b")],
+        "",
+        "caption",
+        [f"4 prompts in all under caption, {NEEDED}; what has the same image is one prompt (the rubric's unit)"],
+    ),
     "fewer are needed": (
         both("cats", range(10)) + both("food", [10, 11]),
         "[statistics]\nmin_paired_prompts = 2",
