@@ -95,6 +95,8 @@ def _describe(
         "estimate": None, "se": None, "ci_low": None, "ci_high": None, "ci_method": None, "df": None,
         "bound_low": None, "bound_high": None, "bound_ci_low": None, "bound_ci_high": None, "design_effect": None,
     } | looked_at(tally.reached)  # fmt: skip
+    if null_reason is CellReason.CATEGORY_MISSING and coverage is not None and (coverage < floor or not n_scored):
+        return row | {"status": CellStatus.BLOCKED.value, "reason": commonest(failures)}  # that is what ends a run with 1
     if null_reason or coverage is None:
         return row | {"status": CellStatus.NULL.value, "reason": (null_reason or CellReason.NOT_APPLICABLE).value}
     level = _level(strata)

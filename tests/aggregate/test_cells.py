@@ -173,6 +173,15 @@ def test_a_model_without_a_category_others_have_gets_no_macro_mean(make_rubric, 
     assert one(table, model="half", category="__micro__")["estimate"] == 4.0
 
 
+def test_what_lacks_scores_is_blocked_before_it_lacks_a_category(make_rubric, aggregate, one):
+    """Two checkpoints of which neither has a category of the other's: not one reply could be read."""
+    rows = [
+        {"model": c, "prompt": c + p, "sample": c + p, "category": c, "scores": {"q": "not_found"}} for c in "xy" for p in "12"
+    ]
+    macro = one(aggregate(rows, make_rubric({None: ("q",)}, report_by="category")), model="x", category="__macro__")
+    assert (macro["status"], macro["reason"], macro["coverage"], macro["bound_low"]) == ("blocked", "not_found", 0.0, None)
+
+
 def test_an_estimate_without_interval_says_why(make_rubric, aggregate, one):
     asked = make_rubric({None: ("q",)})
     single = aggregate([{"prompt": "p", "sample": s, "scores": {"q": v}} for s, v in (("a", 3), ("b", 4))], asked)

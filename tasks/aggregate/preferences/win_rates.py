@@ -37,7 +37,10 @@ def win_rate_rows(
         if cell is None:
             whole = cells[Total.MICRO]
             row |= {} if whole is None else _counted(whole)
-            yield row | {"status": CellStatus.NULL.value, "reason": CellReason.CATEGORY_MISSING.value}
+            if whole is not None and whole.coverage < floor:
+                yield row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
+            else:
+                yield row | {"status": CellStatus.NULL.value, "reason": CellReason.CATEGORY_MISSING.value}
             continue
         row |= _counted(cell) | dict(zip(_BOUNDS, cell.bounds, strict=True))
         if cell.mean is None or cell.coverage < floor:

@@ -104,6 +104,8 @@ def test_a_total_that_lacks_a_category_keeps_its_counts_and_has_no_bounds():
     row = tables(rows)[PREFERENCES].filter(category=Total.MACRO.value, checkpoint_a="2").row(0, named=True)
     assert (row["reason"], row["n_prompts"], row["n_pairs"], row["coverage"]) == ("category_missing", 5, 6, 5 / 6)
     assert (row["bound_low"], row["order_bound_high"]) == (None, None)
+    row = tables(rows, floor=0.9)[PREFERENCES].filter(category=Total.MACRO.value, checkpoint_a="2").row(0, named=True)
+    assert (row["status"], row["reason"], row["win_rate"], row["bound_low"]) == ("blocked", "unjudged", None, None)
 
 
 @pytest.mark.parametrize(("n_unread", "is_decided"), [(10, True), (11, False)], ids=["on the floor", "under it"])
