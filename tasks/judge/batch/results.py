@@ -40,7 +40,7 @@ class ResultFiles:
 
         Raises CallFailedError, ProviderError, StoreError.
         """
-        if seen.n_completed and seen.output_file_id is None and await self._is_waited_for(batch, seen):
+        if seen.n_completed and seen.output_file_id is None and await self._is_waited_for(batch, seen, "no file with them"):
             return False
         counted = _counted(batch, seen)
         paths = [self.folder / f"batch-{uuid.uuid4().hex}.jsonl" for _ in counted]
@@ -56,6 +56,9 @@ class ResultFiles:
         finally:
             for path in paths:
                 path.unlink(missing_ok=True)
+        has_none = bool(missing and all(are_there) and seen.n_completed and not any(told))  # a page of a gateway's, or nothing
+        if has_none and await self._is_waited_for(batch, seen, "a file that holds none of them"):
+            return False
         are_whole = all(are_there) and all(len(names) >= n for names, (_, n) in zip(told, counted, strict=True))
         if missing and not (counted and are_whole):
             self._n_short[batch.token] += 1
@@ -64,7 +67,7 @@ class ResultFiles:
         await self.collector.give_up(batch.token, missing, NEVER_CAME)
         return True
 
-    async def _is_waited_for(self, batch: Batch, seen: ProviderBatch) -> bool:
+    async def _is_waited_for(self, batch: Batch, seen: ProviderBatch, there_is: str) -> bool:
         """What is answered is paid for: it is not asked again at once while the provider says that it is there."""
         if await self.collector.ledger.look(now_us) - batch.intended_at_us > _NO_FILE_S * 1_000_000:
             return False
@@ -72,7 +75,7 @@ class ResultFiles:
         if self._n_short[batch.token] >= N_ABSENT:
             raise ProviderError(
                 f"judge {batch.judge_model} at {batch.endpoint}: batch {seen.provider_id} has {seen.n_completed} replies but "
-                "no file with them; run the same command again later to fetch them. Two days after it was handed over it is "
+                f"{there_is}; run the same command again later to fetch them. Two days after it was handed over it is "
                 "given up, and its requests are asked again"
             )
         return True

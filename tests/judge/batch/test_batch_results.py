@@ -8,6 +8,7 @@ import pytest
 
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge
+from schemas.errors import ProviderError
 from schemas.records import PlannedPart
 from tasks.lake.reading import Lake
 from tests.judge.batch.batch_bench import N_REQUESTS, QUICK, Bench, Wire, plan_scenes
@@ -89,6 +90,20 @@ def test_results_that_end_early_are_fetched_again(make_bench: Callable[..., Benc
     bench.wire.change = lambda call, body: body[: len(body) // 2] if is_download(call) and len(downloads(bench)) == 1 else body
     assert bench.run().n_answered == N_REQUESTS
     assert len(downloads(bench)) == 2
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    bench.check_all_is_settled()
+
+
+@pytest.mark.parametrize("said", [b"<html>busy</html>", b""], ids=["a gateway's page", "nothing"])
+def test_a_file_that_holds_no_reply_at_all_is_not_bought_again(make_bench: Callable[..., Bench], said: bytes) -> None:
+    bench = make_bench()
+    bench.wire.change = lambda call, body: said if is_download(call) else body
+    with pytest.raises(ProviderError, match=f"has {N_REQUESTS} replies but a file that holds none of them; run the same command"):
+        bench.run()
+    assert len(downloads(bench)) == N_LOOKS
+    assert bench.rows("SELECT DISTINCT state FROM batches") == [("live",)]
+    bench.wire.change = lambda _, body: body
+    assert bench.run().n_fetched == N_REQUESTS
     assert bench.wire.bills() == {1: N_REQUESTS}
     bench.check_all_is_settled()
 
