@@ -149,13 +149,17 @@ def _print_heading(console: Console, found: Publication, *, is_good: bool, is_ch
 def as_text(rows: Sequence[LeaderboardRow], pairs: Sequence[PairBoard], form: Format, publication: Publication) -> str:
     """Means and win rates for another program: CSV and JSON with every column and digit, Markdown and LaTeX as one reads them.
 
-    CSV and JSON hold one kind of row: where there are means, these; else the rows of `preferences` over all categories.
+    CSV and JSON hold one kind of row: where there are means, these; else the rows of `preferences` over all categories. Last in
+    each row stands of which publication it is.
     """
     won = [row for board in pairs for row in board.comparisons] if not rows else []
+    of = {name: getattr(publication, name) for name in ("benchmark", "run_date", "publication_id")}
     if form is Format.CSV:
-        return to_csv(PREFERENCES.frame(won) if won else leaderboard(rows)).decode()
+        frame = PREFERENCES.frame(won) if won else leaderboard(rows)
+        return to_csv(frame.with_columns(**{name: pl.lit(value) for name, value in of.items()})).decode()
     if form is Format.JSON:
-        return orjson.dumps(won or [asdict(row) for row in rows], option=orjson.OPT_INDENT_2).decode() + "\n"
+        listed = won or [asdict(row) for row in rows]
+        return orjson.dumps([{**row, **of} for row in listed], option=orjson.OPT_INDENT_2).decode() + "\n"
     title = f"{publication.benchmark}, {publication.run_date}, publication {publication.publication_id}"
     shown = [row for row in rows if row.reason not in NO_TOTAL] or rows  # as on the terminal
     if form is Format.LATEX:

@@ -142,4 +142,4 @@ class HealthMeasure(StrEnum):
     LATENCY_S = "latency_s"  # latency of answered asks; `word` is the quantile (`p50`, `p90`, `p99`)
     N_INPUT_TOKENS = "n_input_tokens"  # sum over the asks that report them
     N_OUTPUT_TOKENS = "n_output_tokens"  # sum over the asks that report them
-    COST_USD = "cost_usd"  # sum over the asks whose price is known
+    COST_USD = "cost_usd"  # sum over the asks whose price is known; a request that several checkpoints share counts in each

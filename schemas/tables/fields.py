@@ -219,7 +219,9 @@ STARTED_AT = Field("started_at", UTC_TIMESTAMP, "When the run started.")
 FINISHED_AT = Field("finished_at", UTC_TIMESTAMP, "When the run finished.")
 PUBLICATION_ID = digest("publication_id", "The publication that the run made or found; null if it made none.", null=True)
 OUTCOME = text(
-    "outcome", "`published`, `unchanged`, `blocked`, or `stopped` (it ended earlier: by an error, killed or told to stop)."
+    "outcome",
+    "`published` and `unchanged`, also with blocked cells or held back from being current; `blocked`: a data check failed and "
+    "nothing was published; or `stopped` (it ended earlier: by an error, killed or told to stop).",
 )
 N_REQUESTS = count("n_requests", "Distinct requests in the plan.")
 N_CACHED = count("n_cached", "Requests whose reply was already stored (cache hits).")

@@ -155,6 +155,8 @@ def test_of_pairs_alone_every_format_holds_the_win_rates(tmp_path: Path, salon: 
     as_json = json.loads(salon("table", "--format", "json").out)
     assert {row["pair_id"]: row["win_rate"] for row in as_json} == by_pair
     assert list(as_json[0]) == list(as_csv[0]) == list(PREFERENCES.columns)
+    of = {(row["benchmark"], row["run_date"], row["publication_id"]) for row in (*as_csv, *as_json)}
+    assert of == {("nightly", DAY.isoformat(), "f" * 64)}
     for page in ("markdown", "latex", "table"):
         told = salon("table", "--format", page).out
         assert all(pair_id[:6] in told for pair_id in by_pair), page

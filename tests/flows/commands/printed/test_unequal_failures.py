@@ -32,4 +32,6 @@ def test_who_fails_unequally_is_marked_wherever_the_table_is(
     as_csv = list(csv.DictReader(io.StringIO(salon("table", "--format", "csv").out)))
     as_json = json.loads(salon("table", "--format", "json").out)
     assert {row["checkpoint"]: row["has_unequal_failures"] for row in as_csv} == {"step-0": "false", "step-1": "true"}
+    of = {(row["benchmark"], row["run_date"], row["publication_id"]) for row in (*as_csv, *as_json)}
+    assert of == {("nightly", DAY.isoformat(), "f" * 64)}
     assert {row["checkpoint"]: row["has_unequal_failures"] for row in as_json} == {"step-0": False, "step-1": True}
