@@ -21,7 +21,7 @@ from tasks.lake.request_rows import number_of
 from tasks.publish.folders import PublicationName
 from tasks.publish.report.asks import Ask, said_of
 from tasks.publish.report.environment import render
-from tasks.publish.report.gallery import texts_of
+from tasks.publish.report.gallery import texts_by_sample
 from tasks.publish.report.picking import judged_samples
 from tasks.publish.report.sheets import Shown, Tiles
 from tasks.publish.report.side_by_side import Index, Prompt, Shot
@@ -62,7 +62,7 @@ def compare_pages(
     contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
     index = Index(contestants, cells)
     dataset = StoredDataset(lake, ids.dataset_id)
-    texts, twins = texts_of(dataset, samples["sample_id"]), _twins(dataset, samples["sample_id"])
+    texts, twins = texts_by_sample(dataset, samples["sample_id"]), _twins(dataset, samples["sample_id"])
     judged = _of(judged_samples(lake, ids), samples["sample_id"])
     pages = list(_pages(samples))
     stand: dict[str, Any] = {

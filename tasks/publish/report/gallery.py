@@ -89,7 +89,7 @@ def gallery_of(lake: Lake, ids: RunIds, cells: pl.DataFrame, rubrics: Mapping[st
     said = said_of(lake, ids, rows, rubrics)
     asks = {card: [said.ask(row, len(mine)) for row in mine] for card, mine in asked.items()}
     dataset = StoredDataset(lake, ids.dataset_id)
-    texts = texts_of(dataset, cards["sample_id"])
+    texts = texts_by_sample(dataset, cards["sample_id"])
     pictures = thumbnails_of(dataset, set(texts))
     cell_ids = _cell_ids(cells)
     order = ["rank", "rubric_id", "model", "checkpoint", "sample_id"]
@@ -122,7 +122,7 @@ def _card(
     )
 
 
-def texts_of(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
+def texts_by_sample(dataset: StoredDataset, sample_ids: pl.Series) -> dict[str, dict[str, str | None]]:
     """What the samples were asked for, and where they stood: at most MAX_PROMPT letters of each text."""
     wanted, names = pl.col("sample_id").is_in(sample_ids.unique().implode()), ("source_key", *_TEXTS)
     beginnings = pl.col(names).str.slice(0, MAX_PROMPT + 1)

@@ -13,7 +13,7 @@ from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.report.asks import Ask, Said, said_of
-from tasks.publish.report.gallery import texts_of
+from tasks.publish.report.gallery import texts_by_sample
 from tasks.publish.report.pictures import thumbnails_of
 from tasks.publish.standings.wording import made_by
 
@@ -90,7 +90,7 @@ def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iter
     chosen = [(outcome, orders) for outcome in _ORDER for orders in shown[outcome]]
     sample_ids = {row["sample_id"] for _, orders in chosen for row in orders}
     dataset = StoredDataset(lake, ids.dataset_id)
-    pictures, texts = thumbnails_of(dataset, sample_ids), texts_of(dataset, pl.Series(sorted(sample_ids), dtype=pl.String))
+    pictures, texts = thumbnails_of(dataset, sample_ids), texts_by_sample(dataset, pl.Series(sorted(sample_ids), dtype=pl.String))
     for outcome, orders in chosen:
         yield _card(outcome, orders, pictures, texts, said)
 
