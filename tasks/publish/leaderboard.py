@@ -18,7 +18,7 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_answers_together, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
-from tasks.publish.standings.categories import weights, worse_categories
+from tasks.publish.standings.categories import blocked_in_totals, weights, worse_categories
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
 
 _HEADERS = (
@@ -212,12 +212,13 @@ def answers_of(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     """
     headline = cells.filter(pl.col("is_headline")).sort("rubric_id", "judge_model").iter_rows(named=True)
     found: dict[tuple[str, str], list[str]] = {}
+    blocked = blocked_in_totals(cells)
     for rubric_id, rows in groupby(headline, key=lambda row: row["rubric_id"]):
         mine = list(rows)
         if together := between_judges(mine):
             found[rubric_id, ALL_JUDGES] = together
         for judge, judged in groupby(mine, key=lambda row: row["judge_model"]):
-            found[rubric_id, judge] = answers(list(judged))
+            found[rubric_id, judge] = [*answers(list(judged)), *blocked.get((rubric_id, judge), ())]
     return found
 
 

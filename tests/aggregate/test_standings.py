@@ -159,3 +159,20 @@ def test_the_smallest_category_of_a_total_is_named(make_rubric, all_tables):
     assert found == [("too_few", 3, "catz", 1, 9)] * 2
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
     assert said[0] == "1 and 2: no rank: category catz has 1 prompt, 5 needed."
+
+
+@pytest.mark.parametrize(("n_lost", "is_told"), [(7, True), (2, False)], ids=["under the floor", "above it"])
+def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric, all_tables, n_lost, is_told):
+    rows = [
+        row
+        for name in "12"
+        for category, some in (("cats", PROMPTS[:10]), ("dogs", PROMPTS[10:]))
+        for row in over(some, name, lambda n: n % 5, category)
+    ]
+    lost = [row for row in rows if row["checkpoint"] == "1" and row["category"] == "cats"][:n_lost]
+    for row in lost:
+        row["scores"] = {"q": FAILS}
+    tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), min_coverage=0.7)
+    ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
+    told = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score: cats of 1 (30.0 %)."
+    assert (said[-1] == told) == is_told

@@ -1,4 +1,4 @@
-"""What is said of categories: in which a checkpoint fell behind its predecessor, and how much each weighs in a total.
+"""What is said of categories: in which a checkpoint fell behind its predecessor, which are blocked in a total, what each weighs.
 
 The test of the first is in tasks/aggregate/comparisons.
 """
@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import TOTALS
-from schemas.statuses.cells import ComparisonKind, ComparisonVerdict
-from tasks.publish.standings.wording import Row, counted, number
+from schemas.metrics import TOTALS, means_for_prompts_like_these
+from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
+from tasks.publish.standings.answers import listed
+from tasks.publish.standings.wording import Row, counted, made_by, number, percent
 
 _N_WORSE = 5
 
@@ -43,6 +44,26 @@ def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
 
 def _fall(row: Mapping[str, Any]) -> str:
     return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
+
+
+def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
+    """By rubric and judge, in a sentence, the categories that are blocked on their own and stand in a headline mean."""
+    means = means_for_prompts_like_these(cells)
+    totals = means.filter(pl.col("is_headline"), pl.col("estimate").is_not_null(), category=Total.MACRO.value)
+    blocked = means.filter(pl.col("status") == CellStatus.BLOCKED.value, ~pl.col("category").is_in(TOTALS))
+    key = ["rubric_id", "judge_model", "model", "checkpoint", "dimension"]
+    mine = blocked.join(totals, on=key, how="semi").sort(*key, "category")
+    is_one_model = means["model"].n_unique() == 1
+    found: dict[tuple[str, str], list[str]] = {}
+    for (rubric_id, judge_model), some in mine.group_by("rubric_id", "judge_model", maintain_order=True):
+        whose = [
+            (made_by(row["model"], row["checkpoint"], is_one_model=is_one_model), row["category"], row["coverage"])
+            for row in some.unique([*key[:4], "category"], maintain_order=True).iter_rows(named=True)
+        ]
+        shown = listed([f"{category} of {who} ({percent(coverage)})" for who, category, coverage in whose])
+        said = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score"
+        found[str(rubric_id), str(judge_model)] = [f"{said}: {shown}."]
+    return found
 
 
 def weights(rows: Sequence[Row]) -> str:
