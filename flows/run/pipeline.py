@@ -221,7 +221,7 @@ def tables_of(run: RunContext) -> dict[Table, pl.DataFrame]:
         reliability: dict[Table, pl.DataFrame] = run.executor.once(weigh_judges, run.stage)
         tables |= reliability
     if len(judges) > 1 and not run.benchmark.statistics.stopping.looks:  # each judge stops asking about others
-        tables[POOLED] = run.executor.once(pool_judges, run.stage)
+        tables[POOLED] = run.executor.once(pool_judges, run.stage, tables[BENCHMARK_LONG])
     return tables
 
 

@@ -146,8 +146,8 @@ def weigh_judges(context: StageContext) -> dict[Table, pl.DataFrame]:
 
 
 @stage_task("pool judges")
-def pool_judges(context: StageContext) -> pl.DataFrame:
-    """Several judges' scores of the same samples as one figure."""
+def pool_judges(context: StageContext, cells: pl.DataFrame) -> pl.DataFrame:
+    """Several judges' scores of the same samples as one figure; `cells` is benchmark_long."""
     from tasks.aggregate.pooled import pooled
     from tasks.aggregate.tables import Settings
 
@@ -155,7 +155,7 @@ def pool_judges(context: StageContext) -> pl.DataFrame:
     judgements, scores = _judged(context)
     judged = {name: rubric for name, rubric in context.rubrics.items() if not rubric.program}  # a program is alone in its rubric
     mine = judgements.filter(pl.col("judge_model").is_in(whole), pl.col("rubric_id").is_in(list(judged)))
-    return pooled(mine, scores, judged, Settings.of(context))
+    return pooled(mine, scores, judged, Settings.of(context), cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,13 @@ JUDGES_JSON = text(
 )
 JUDGE_SPREAD = number("judge_spread", "Highest minus lowest of the judges' means over the same samples.", low=0)
 N_POOLED_SAMPLES = count("n_samples", "Samples in the cell, scored or not.")
-N_POOLED_FAILED = count("n_failed", "Samples that not every judge scored; `failures` has each judge's reasons.")
+N_POOLED_JUDGEMENTS = count(
+    "n_judgements", "Judgements by all judges together: of a sample as many as the most repeats of a judge."
+)
+N_POOLED_FAILED = count(
+    "n_failed",
+    "Those of n_judgements without a score: of a sample the largest share that a judge lacks, rounded up. `failures` has each "
+    "judge's reasons.",
+)
 N_POOLED_IMAGES = count("n_images", "Samples that every judge scored; the figure is over these.")
-POOLED_COVERAGE = share("coverage", "n_images / n_samples; null without samples.")
+POOLED_COVERAGE = share("coverage", "1 - n_failed / n_judgements; null without judgements.")

@@ -140,8 +140,10 @@ POOLED = Table(
         f.PUBLISHED, f.RUN_DATE, f.BENCHMARK, f.DATASET_ID, f.RUBRIC_ID, f.RUBRIC_VERSION, f.MODEL, f.CHECKPOINT, f.DIMENSION,
         f.CELL_CATEGORY, f.ESTIMAND, n.N_JUDGES, o.JUDGES_JSON, o.JUDGE_SPREAD, f.ESTIMATE, f.SE, f.CI_LOW, f.CI_HIGH, f.CI_LEVEL,
         f.CI_METHOD, f.DF, f.SCALE_LOW, f.SCALE_HIGH, f.N_PROMPTS, o.N_POOLED_IMAGES, o.N_POOLED_SAMPLES, o.N_POOLED_FAILED,
-        o.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON,
+        o.POOLED_COVERAGE, f.COVERAGE_FLOOR, f.CELL_BOUND_LOW, f.CELL_BOUND_HIGH, f.CELL_STATUS, f.REASON, o.N_POOLED_JUDGEMENTS,
     ),
     key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),
-    about="One row per cell of the mean over all judges, on samples that every judge scored. Empty with fewer than two judges.",
+    later=("n_judgements",),
+    about="One row per cell of the mean over all judges, on samples that every judge scored; blocked where one judge's cell is. "
+    "Empty with fewer than two judges.",
 )  # fmt: skip

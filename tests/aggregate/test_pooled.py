@@ -11,7 +11,7 @@ import pytest
 from schemas.tables.published import POOLED
 from schemas.tables.table import conform
 from tasks.aggregate.pooled import pooled
-from tasks.aggregate.tables import Settings
+from tasks.aggregate.tables import Settings, long_table
 
 Make = Callable[..., Any]
 KEYS = {None: ("score",)}
@@ -21,12 +21,19 @@ def run(min_coverage: float = 0.0) -> Settings:
     return Settings("nightly", "d" * 64, "e" * 64, date(2026, 11, 3), min_coverage)
 
 
+def both(judgements: pl.DataFrame, scores: pl.DataFrame, asked: Any, how: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(benchmark_long, pooled)"""
+    given = (judgements.lazy(), scores.lazy(), {asked.id: asked}, how)
+    cells = long_table(*given)
+    return cells, pooled(*given, cells)
+
+
 @pytest.fixture
 def pool(make_rubric: Make, make_frames: Make) -> Callable[..., pl.DataFrame]:
     def made(rows: list[dict[str, Any]], variants: Any = None, floor: float = 0.0, **more: Any) -> pl.DataFrame:
         asked = make_rubric(variants or KEYS, **more)
         judgements, scores = make_frames(rows, asked)
-        return pooled(judgements.lazy(), scores.lazy(), {asked.id: asked}, run(floor))
+        return both(judgements, scores, asked, run(floor))[1]
 
     return made
 
@@ -76,12 +83,6 @@ def test_repeats_are_averaged_before_judges(pool: Make) -> None:
     assert cell(pool(rows))["estimate"] == 6.0  # (2 + 10) / 2, not the mean of four scores
 
 
-def test_a_repeat_that_failed_does_not_fail_the_sample(pool: Make) -> None:
-    rows = [row("one", "a", 4), row("one", "a", "refusal", repeat=1), row("two", "a", 8)]
-    found = cell(pool(rows))
-    assert (found["estimate"], found["n_images"]) == (6.0, 1)
-
-
 def test_a_sample_one_judge_could_not_be_asked_about_is_a_failure(pool: Make) -> None:
     lost = {"judge": "two", "sample": "b", "prompt": "b", "status": "unusable_sample", "reason": "broken_image"}
     found = cell(pool([row("one", "a", 4), row("two", "a", 6), row("one", "b", 9), lost]))
@@ -119,8 +120,6 @@ def test_a_repeat_that_failed_counts_before_one_that_does_not_apply(pool: Make) 
 
 
 def test_the_interval_is_the_one_of_a_judge_who_gave_the_means(pool: Make, make_rubric: Make, make_frames: Make) -> None:
-    from tasks.aggregate.tables import long_table
-
     gave = [(f"p{n}", f"s{n}{m}", (n * 7 + m * 3) % 10) for n in range(6) for m in range(2)]
     table = pool([row(judge, s, score + shift, prompt=p) for judge, shift in (("one", 0), ("two", 1)) for p, s, score in gave])
     asked = make_rubric(KEYS)
@@ -149,7 +148,7 @@ def test_the_order_of_rows_changes_nothing(make_rubric: Make, make_frames: Make)
     tables = []
     for shuffled in (rows, rows[::-1]):
         judgements, scores = make_frames(shuffled, asked)
-        tables.append(pooled(judgements.lazy(), scores.sort("request_key").lazy(), {asked.id: asked}, run()))
+        tables.append(both(judgements, scores.sort("request_key"), asked, run())[1])
     assert tables[0].equals(tables[1])
 
 
