@@ -155,29 +155,6 @@ def test_of_many_judges_a_few_are_named_and_the_others_counted():
     )
 
 
-def test_of_several_measures_those_are_counted_on_which_all_judges_agree():
-    """On d0 both find it better, on d1 one of them, on d2 both find it worse; d3 one judge alone has."""
-    verdicts = {"d0": (BETTER, BETTER), "d1": (BETTER, OPEN), "d2": (WORSE, WORSE), "d3": (BETTER,)}
-    rows = [
-        row("2", dimension=dimension, judge_model="ab"[judge], predecessor="1", n_failed=judge, **verdict)
-        for dimension, mine in verdicts.items()
-        for judge, verdict in enumerate(mine)
-    ]
-    assert between_judges(rows) == [
-        "Both judges find 2 better than 1 on 1 of 4 measures, worse on 1.",
-        "3 of 700 scores are missing.",
-    ]
-
-
-def test_a_measure_that_no_judge_compared_them_on_counts_among_all_there_are():
-    rows = [row("2", judge_model=judge, predecessor="1", **BETTER) for judge in "ab"]
-    rows += [row("2", None, dimension="other", judge_model=judge, **FEW) for judge in "ab"]
-    assert between_judges(rows)[:2] == [
-        "Both judges find 2 better than 1 on 1 of 2 measures, worse on 0.",
-        "By both judges 2 in other: no rank: 1 prompt, 5 needed.",
-    ]
-
-
 BLOCKED = {"state": "blocked", "standing_reason": "not_found", "coverage": 0.5}
 FEW = {"state": "too_few", "standing_reason": "too_few_prompts", "n_prompts": 1}
 ALONE_ONE = {"state": "not_compared", "standing_reason": "alone"}

@@ -205,7 +205,7 @@ def test_measures_without_a_ranking_count_among_all_there_are():
     assert answers(rows)[:4] == [
         "On 2 of 3 measures several may be the best.",
         "On 1 of 3 measures nobody has a rank.",
-        f"2 is better than 1 on 0 of 3 measures; on 2 these prompts cannot tell; on 1 they were not compared ({_SURE}).",
+        f"These prompts cannot tell 2 from 1 on 2 of 3 measures; on 1 they were not compared ({_SURE}).",
         "1 and 2 in c: blocked, 50.0 % of the judgements have a score.",
     ]
 

@@ -78,6 +78,23 @@ def test_of_several_measures_those_that_failures_could_turn_are_counted_apart():
     assert any(one.startswith(told) for one in answers(rows + [row("1", dimension=f"d{n}") for n in range(4)]))
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "told"),
+    [
+        (
+            (BETTER | {"verdict_predecessor": "lower"}, OPEN),
+            "2 is worse than 1 on 1 of 2 measures; on 1 these prompts cannot tell (",
+        ),
+        ((OPEN, TURNED), "These prompts cannot tell 2 from 1 on 1 of 2 measures; on 1 failures could turn it ("),
+        ((TURNED, TURNED), "Because of failures, 2 cannot be told from 1 on 2 of 2 measures ("),
+        ((BETTER, BETTER | {"verdict_predecessor": "lower"}), "2 is better than 1 on 1 of 2 measures, worse on 1 ("),
+    ],
+)
+def test_of_several_measures_the_first_that_is_said_is_one_there_is(verdicts, told):
+    rows = [row("2", dimension=f"d{n}", **verdict | {"predecessor": "1"}) for n, verdict in enumerate(verdicts)]
+    assert any(one.startswith(told) for one in answers(rows + [row("1", dimension=f"d{n}") for n in range(2)]))
+
+
 def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not_blamed():
     (board,) = pair_boards(tables(said("2", "1", "a " * 30 + "? " * 40)))
     told = pair_answers(board)[0]

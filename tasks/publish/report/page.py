@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from schemas.records import ALL_JUDGES
-from schemas.statuses.cells import HealthMeasure, Total
+from schemas.statuses.cells import CellStatus, HealthMeasure, Total
 from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.statuses.rows import CheckStatus
 from schemas.tables.agreement import AGREEMENT
@@ -122,7 +122,7 @@ def human_agreement(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str
     }
 
 
-def jury_told(rows: list[Row], headlines: Iterable[Board]) -> dict[str, str]:
+def jury_told(rows: list[Row], headlines: Sequence[Board]) -> dict[str, str]:
     """Of each rubric how far all its judges agree on single samples, in a sentence. The whole table is further down."""
     main = {(board.rubric_id, board.dimension) for board in headlines}
     found: dict[str, list[float]] = defaultdict(list)
@@ -134,9 +134,18 @@ def jury_told(rows: list[Row], headlines: Iterable[Board]) -> dict[str, str]:
         rubric_id: "On single samples they agree with Krippendorff's alpha "
         + (least if least == most else f"{least} to {most}, by checkpoint")
         + " (1: always, 0: no more than by chance)."
+        + _rests_on([row for board in headlines if board.rubric_id == rubric_id for row in board.rows])
         for rubric_id, alphas in found.items()
         for least, most in [(number(min(alphas)), number(max(alphas)))]
     }
+
+
+def _rests_on(cells: list[Row]) -> str:
+    """How many scores there are, where means are blocked for want of them: the agreement is over those all the same."""
+    if all(row["status"] != CellStatus.BLOCKED for row in cells):
+        return ""
+    n_failed, n_judgements = (sum(row[name] for row in cells) for name in ("n_failed", "n_judgements"))
+    return f" It rests on the {n_judgements - n_failed:,} of {n_judgements:,} scores there are, those of blocked means too."
 
 
 def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:

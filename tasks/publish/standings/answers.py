@@ -118,7 +118,6 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
     if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG and n_family != 1:
         sure = f"of {n_family} comparisons, 5 % of those found may be false"
     n = Counter(row["verdict_predecessor"] for row in tested)
-    better, worse = n[ComparisonVerdict.HIGHER], n[ComparisonVerdict.LOWER]
     n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
     open_told = f"These prompts cannot tell {one} from {other}{where if len(rows) == 1 else ''}"
     if len(rows) == 1 and n_turned:
@@ -131,12 +130,23 @@ def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row]
     elif n_open == len(rows) == len(measures):
         told = f"{open_told} on any of {n_open} measures"
     else:
-        told = f"{one} is better than {other} on {better} of {len(measures)} measures" + (f", worse on {worse}" if worse else "")
-        told += f"; on {n_open} these prompts cannot tell" if n_open else ""
-        told += f"; on {n_turned} failures could turn it" if n_turned else ""
+        told = _on_measures(one, other, n, len(measures))
     n_untested = len(measures) - len(tested) if len(rows) > 1 else 0
     untested = f"; on {n_untested} they were not compared" if n_untested else ""
     return f"{told}{untested} ({sure})."
+
+
+def _on_measures(one: str, other: str, n: Counter[str], n_measures: int) -> str:
+    """On how many measures there is which verdict; the first that there is begins the sentence."""
+    each = [
+        (n[ComparisonVerdict.HIGHER], f"{one} is better than {other} on", ", better on {}"),
+        (n[ComparisonVerdict.LOWER], f"{one} is worse than {other} on", ", worse on {}"),
+        (n[ComparisonVerdict.OPEN], f"These prompts cannot tell {one} from {other} on", "; on {} these prompts cannot tell"),
+        (n[ComparisonVerdict.FAILURES_COULD_TURN_IT], f"Because of failures, {one} cannot be told from {other} on",
+         "; on {} failures could turn it"),
+    ]  # fmt: skip
+    (first, begins, _), *rest = [one for one in each if one[0]]
+    return f"{begins} {first} of {n_measures} measures" + "".join(follows.format(k) for k, _, follows in rest)
 
 
 def _the_very_same(one: str, rows: Sequence[Row]) -> list[str]:

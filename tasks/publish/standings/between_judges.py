@@ -3,6 +3,7 @@
 Nothing is averaged over judges here: each has its own standings, and what they say is held side by side.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
@@ -11,6 +12,7 @@ from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of, not_ranked
 from tasks.publish.standings.wording import Row, best_first, namer, tells_best
 
+_TURNED = ComparisonVerdict.FAILURES_COULD_TURN_IT
 _CLAIMS = {ComparisonVerdict.HIGHER: "better", ComparisonVerdict.LOWER: "worse"}
 
 
@@ -151,7 +153,7 @@ def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) ->
     told = ("Only " if is_lone else "") + parts.pop(0) if parts else f"No judge finds {one} better or worse than {other}"
     others = {
         ComparisonVerdict.OPEN: "{} cannot tell",
-        ComparisonVerdict.FAILURES_COULD_TURN_IT: "by {} failures could turn it",
+        _TURNED: "by {} failures could turn it",
         None: "by {} it was not tested",
     }
     parts += [words.replace("{}", listed(verdicts[verdict])) for verdict, words in others.items() if verdict in verdicts]
@@ -159,18 +161,39 @@ def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) ->
 
 
 def _newest_on_measures(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """The same over several measures: on how many of them all judges find it better, or worse."""
-    said = []
+    """The same over several measures: on how many of them, and by which judges it was not tested on some."""
+    n, said = len({_measure(row) for row in rows}), []
     for (one, other), mine in _pairs(rows):
-        by_measure: dict[tuple[str, str], list[str | None]] = {}
+        verdicts: dict[str, dict[tuple[str, str], str]] = {judge: {} for judge in judges}
         for row in mine:
-            by_measure.setdefault(_measure(row), []).append(row["verdict_predecessor"])
-        shared = [set(found) for found in by_measure.values() if len(found) == len(judges)]
-        better, worse = (shared.count({verdict.value}) for verdict in _CLAIMS)
-        n = len({_measure(row) for row in rows})
-        told = f"{_all_of(judges)} find {one} better than {other} on {better} of {n} measures, worse on {worse}."
-        said.append(_capital(told))
+            if row["verdict_predecessor"] is not None:
+                verdicts[row["judge_model"]][_measure(row)] = row["verdict_predecessor"]
+        if any(verdicts.values()):
+            untested = {judge: [str(n - len(found))] for judge, found in verdicts.items() if len(found) < n}
+            parts = _in_turn(untested, lambda them, few: f"by {them} they were not compared on {few}", "by {} on others")
+            said.append(_capital(f"{'; '.join([_on_measures(one, other, n, verdicts), *parts])}."))
     return said
+
+
+def _on_measures(one: str, other: str, n: int, verdicts: Mapping[str, Mapping[tuple[str, str], str]]) -> str:
+    """On how many of n measures all judges find it better or worse; where on none, on how many each does."""
+    shared = Counter(verdict for _, verdict in reduce(lambda a, b: a & b, [set(found.items()) for found in verdicts.values()]))
+    better, worse = (shared[claim] for claim in _CLAIMS)
+    if better or worse:
+        what = f"{'better' if better else 'worse'} than {other} on {better or worse} of {n} measures"
+        return f"{_all_of(verdicts)} find {one} {what}" + (f", worse on {worse}" if better and worse else "")
+    counts = {judge: Counter(found.values()) for judge, found in verdicts.items()}
+    claims = {
+        judge: [f"{word} on {mine[claim]}" for claim, word in _CLAIMS.items() if mine[claim]] for judge, mine in counts.items()
+    }
+    claims = {judge: found for judge, found in claims.items() if found}
+    turned = {judge: [str(mine[_TURNED])] for judge, mine in counts.items() if mine[_TURNED]}
+    told = f"no judge finds {one} better or worse than {other} on any of the {n} measures"
+    if claims:
+        told = f"on none of {n} measures do {_all_of(verdicts)} find {one} better than {other}, or worse"
+    parts = _in_turn(claims, lambda them, found: f"by {them} it is {found}", "by {} otherwise")
+    parts += _in_turn(turned, lambda them, few: f"by {them} failures could turn it on {few}", "by {} on others")
+    return "; ".join([told, *parts])
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:

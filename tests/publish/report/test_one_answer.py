@@ -174,6 +174,13 @@ def test_what_all_judges_say_stands_before_what_each_says(made_of):
     assert "On single samples they agree with Krippendorff&#39;s alpha 0.70 to 0.81, by checkpoint (" in shown
     made.tables[JURY] = made.tables[JURY].with_columns(estimate=pl.lit(0.701))
     assert "On single samples they agree with Krippendorff&#39;s alpha 0.70 (" in made.page(Gallery((), 48)).decode()
+    is_blocked = (pl.col("judge_model") == "c") & (pl.col("category") == "__macro__")
+    made.tables[BENCHMARK_LONG] = made.tables[BENCHMARK_LONG].with_columns(
+        status=pl.when(is_blocked).then(pl.lit("blocked")).otherwise("status"),
+        n_failed=pl.when(is_blocked).then(20).otherwise("n_failed"),
+    )
+    rests = "0: no more than by chance). It rests on the 104 of 144 scores there are, those of blocked means too."
+    assert ("It rests on" in page, rests in made.page(Gallery((), 48)).decode()) == (False, True)
     for text in (leaderboard_page(cells, made.name), _printed(cells)):
         before, after = text.replace("\\", "").split("judged by a", 1)
         assert only in before
