@@ -50,7 +50,7 @@ FAILED_REPEATS = {
     ),
     # what does not apply is no judgement: one was asked for one score, and gave it
     "a repeat aside": (
-        repeated(one={"a": [4, ASIDE], "b": [4, REFUSED]}, two={"a": [8, 8], "b": [8, 8]}),
+        repeated(one={"a": [4, ASIDE], "b": [4, REFUSED, ASIDE]}, two={"a": [8, 8], "b": [8, 8]}),
         F(4 + 8, 2), 4, 1, (F(6 + F(2 + 8, 2), 2), F(6 + F(7 + 8, 2), 2)),
     ),
 }  # fmt: skip
@@ -88,6 +88,15 @@ def test_it_is_blocked_for_the_reason_of_the_judge_that_is(make_rubric: Make, ma
     two = {f"s{n}": [REFUSED if n < 3 else 5] for n in range(10)}
     _, table = both(*make_frames(repeated(one=one, two=two), asked), asked, run(0.8))
     assert (cell(table)["status"], cell(table)["reason"]) == ("blocked", REFUSED)
+
+
+def test_a_sample_lacks_scores_for_the_reason_of_the_judge_who_lacks_most_of_it(make_rubric: Make, make_frames: Make) -> None:
+    """Neither judge is blocked: one has 6 of 8, two 4 of 8; all together have 3 of 8."""
+    asked = make_rubric(KEYS)
+    one = {"a": [5, "empty"], "b": [5, "empty"], "c": [5, 5], "d": [5, 5]}
+    two = {"a": [REFUSED] * 2, "b": [5, 5], "c": [REFUSED] * 2, "d": [5, 5]}
+    _, table = both(*make_frames(repeated(one=one, two=two), asked), asked, run(0.45))
+    assert (cell(table)["status"], cell(table)["reason"], cell(table)["coverage"]) == ("blocked", REFUSED, 3 / 8)
 
 
 @settings(max_examples=40)
