@@ -65,7 +65,7 @@ def _rows(
     jury = _of_jury(own, len(judges))
     once = _means(_each_once(frames[0], own, jury, judges), rubrics, replace(run, min_coverage=0.0))
     found: list[_Row] = []
-    for cell, every in _means(_each_repeat(frames[0], jury), rubrics, run)[WHOLE_JURY].items():
+    for cell, every in _means(_each_repeat(frames[0], jury), rubrics, run).get(WHOLE_JURY, {}).items():
         is_null, whole = every["status"] == CellStatus.NULL, once[WHOLE_JURY][cell]
         row = every if is_null or cell not in withheld else every | _WITHHELD | {"reason": withheld[cell]}
         is_shown = row["estimate"] is not None

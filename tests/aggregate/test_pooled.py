@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -55,6 +56,11 @@ JURY = [("a", 2), ("b", 6), ("c", 9)]
 
 def test_one_judge_is_no_jury(pool: Make) -> None:
     assert pool([row("one", "s", 5)]).is_empty()
+
+
+def test_where_pairs_alone_are_judged_there_is_no_mean(make_rubric: Make, make_frames: Make) -> None:
+    asked = replace(make_rubric(KEYS), is_of_pairs=True)
+    assert both(*make_frames([row(judge, "s", 5) for judge in ("one", "two")], asked), asked, run())[1].is_empty()
 
 
 def test_the_mean_is_over_judges_and_then_over_samples_that_all_scored(pool: Make) -> None:
