@@ -174,5 +174,5 @@ def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric
         row["scores"] = {"q": FAILS}
     tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), min_coverage=0.7)
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
-    told = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score: cats of 1 (30.0 %)."
-    assert (said[-1] == told) == is_told
+    told = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score: "
+    assert (said[-1] == f"{told}cats of 1 (30.0 %).") == is_told
