@@ -128,8 +128,10 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
     table.add_column("rank", justify="right", no_wrap=True)
     table.add_column("checkpoint", overflow="fold", min_width=10)
     table.add_column("mean [95 %]", min_width=17)
-    if is_wide:
-        table.add_column(_scale(rows), no_wrap=True, width=_N_DRAWN)
+    low, high = _span(rows)
+    is_drawn = is_wide and low < high
+    if is_drawn:
+        table.add_column(_scale(low, high), no_wrap=True, width=_N_DRAWN)
     has_predecessor = any(row.predecessor for row in rows)
     if has_predecessor:
         table.add_column("vs. predecessor", min_width=20)  # the difference and its interval; a verdict may go below
@@ -139,7 +141,7 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
     table.add_column("cell", no_wrap=True)
     for row in rows:
         style = "bold" if row.rank_high == 1 else _STYLES[CellStatus(row.status)]
-        drawn = [Text(_interval(row, *_span(rows)), style=style)] if is_wide else []
+        drawn = [Text(_interval(row, low, high), style=style)] if is_drawn else []
         before = (
             [Text(one_line(row.predecessor), style=_MARKS.get(row.verdict_predecessor or "", "dim"))] if has_predecessor else []
         )
@@ -151,19 +153,18 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
 
 
 def _span(rows: Sequence[LeaderboardRow]) -> tuple[float, float]:
-    """The least and the greatest number that stands in the rows."""
+    """The least and the greatest number that stands in the rows; 0 and 0 where none does."""
     numbers = [value for row in rows for value in (row.estimate, row.ci_low, row.ci_high) if value is not None]
     return (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
 
 
-def _scale(rows: Sequence[LeaderboardRow]) -> str:
-    low, high = (f"{value:.2f}" for value in _span(rows))
-    return low + high.rjust(_N_DRAWN - len(low))
+def _scale(low: float, high: float) -> str:
+    return f"{low:.2f}" + f"{high:.2f}".rjust(_N_DRAWN - len(f"{low:.2f}"))
 
 
 def _interval(row: LeaderboardRow, low: float, high: float) -> str:
     """The interval as a line with a dot at the mean, on the span of the rows."""
-    if row.estimate is None or high <= low:
+    if row.estimate is None:
         return ""
     at = [
         round((value - low) / (high - low) * (_N_DRAWN - 1))

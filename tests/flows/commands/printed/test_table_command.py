@@ -209,6 +209,8 @@ def test_colours_where_they_are_wanted_and_intervals_where_there_is_room(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
     assert "───●───" in salon("table", "--model", "north").out
+    (header,) = (line for line in salon("table", "--model", "south").out.splitlines() if line.startswith("rank"))
+    assert header.split() == ["rank", "checkpoint", "mean", "[95", "%]", "cell"], "without a number there is no scale"
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert ESC in salon("table").out
     assert ESC not in salon("table", "--format", "csv").out
