@@ -16,7 +16,8 @@ import polars as pl
 
 from schemas.tables.published import COMPARISONS, STANDINGS
 from tasks.aggregate.comparisons.comparison_tests import t_test
-from tasks.aggregate.gate import ALPHA, Outcome, rulings, summary
+from tasks.aggregate.gate import ALPHA, rulings
+from tasks.aggregate.ruling import Outcome, summary
 
 NIGHTS = 30
 N_PROMPTS = (197, 553, 1000, 1600, 2400)
@@ -46,7 +47,8 @@ def alarms(draw: np.random.Generator, deltas: list[np.ndarray], n_prompts: int, 
     for dimension, shift in (("d0", drop), ("d1", 0.0)):
         night = draw.choice(deltas[draw.integers(len(deltas))], n_prompts) - shift
         delta, se, df = float(night.mean()), float(night.std(ddof=1) / np.sqrt(n_prompts)), float(n_prompts - 1)
-        rows.append({"dimension": dimension, "delta": delta, "se": se, "df": df, "p": t_test(delta, se, df)})
+        test = {"test": "paired_t_clustered", "p": t_test(delta, se, df), "n_prompts_paired": n_prompts}
+        rows.append({"dimension": dimension, "delta": delta, "se": se, "df": df, **test})
     cell = {"rubric_id": "r", "judge_model": "j", "category": "__macro__"}
     (model, new), (_, old) = _PAIR
     named = {"model_a": model, "checkpoint_a": new, "model_b": model, "checkpoint_b": old, "has_unequal_failures": False}

@@ -17,12 +17,21 @@ from schemas.benchmark.file import Statistics
 from schemas.errors import InputError
 from schemas.lineage import Lineage
 from schemas.metrics import BOARD, TOTALS
-from schemas.statuses.cells import HealthMeasure, Total
+from schemas.statuses.cells import CellReason, ComparisonReason, HealthMeasure, Total
 from schemas.tables.nights import EXAM
-from schemas.tables.published import COMPARISONS, HEALTH, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
+from schemas.tables.published import (
+    BENCHMARK_LONG,
+    COMPARISONS,
+    HEALTH,
+    POSITION_BIAS,
+    PREFERENCE_RATINGS,
+    PREFERENCES,
+    STANDINGS,
+)
 from schemas.tables.table import Table
-from tasks.aggregate.gate import ALPHA, Contestant, Outcome, Ruling, predecessors, rulings
+from tasks.aggregate.gate import ALPHA, predecessors, rulings, with_cells
 from tasks.aggregate.preferences.prompts import PAIR
+from tasks.aggregate.ruling import NOT_SHOWN, Contestant, Outcome, Ruling
 from tasks.lake.reading import open_lake, with_later_columns
 from tasks.publish.caveats import caveats_of
 from tasks.publish.identity import LINEAGE
@@ -31,6 +40,7 @@ from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.exam import marks
 
 PREDECESSOR = "predecessor"
+_NO_SHARED = ComparisonReason.DATASET_DIFFERS.value
 
 
 class GateFormat(StrEnum):
@@ -83,11 +93,13 @@ def gate(
     pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
     looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
     ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, is_worst_case=_is_worst_case(found))
+    ruled = with_cells(ruled, _read(found, BENCHMARK_LONG))
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     caveats = caveats_of(lake_root, found, is_named=publication is not None)
     apart = _apart(met, pairs)
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart)
+    unruled = _unruled(ruled, pairs, comparisons, apart)
+    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart, unruled)
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
@@ -128,6 +140,23 @@ def _apart(won: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]]) ->
         {"rubric_id": rubric_id, "judge_model": judge_model, "candidate": candidate, "reference": reference}
         for (rubric_id, judge_model), known in sorted(met.items())
         for candidate, reference in pairs if frozenset({candidate, reference}) not in known
+    ]  # fmt: skip
+
+
+def _unruled(
+    ruled: Sequence[Ruling],
+    pairs: Sequence[tuple[Contestant, Contestant]],
+    comparisons: pl.DataFrame,
+    apart: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """The two on which nothing at all is ruled, and why: candidate, reference, reason."""
+    strangers = {frozenset({row[:2], row[2:]}) for row in comparisons.filter(reason=_NO_SHARED).select(PAIR).iter_rows()}
+    known = dict.fromkeys(strangers, _NO_SHARED)
+    known |= {frozenset({row["candidate"], row["reference"]}): NOT_SHOWN for row in apart}
+    done = {(one.candidate, one.reference) for one in ruled}
+    return [
+        {"candidate": one, "reference": other, "reason": known.get(frozenset({one, other}), CellReason.NOT_APPLICABLE.value)}
+        for one, other in pairs if (one, other) not in done
     ]  # fmt: skip
 
 

@@ -1,80 +1,54 @@
 """Whether published comparisons show that a candidate is worse than what it is held against. Nothing is estimated anew here.
 
-The figures are those of the tables `comparisons` and `preferences`; corrected together is what one question asks of them. How
-it is told is flows/commands/printed/ruling.py.
+The figures are those of the tables `comparisons` and `preferences`; corrected together is what one question asks of them. What
+a ruling holds is ruling.py, how it is told flows/commands/printed/ruling.py.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import fields, replace
 from itertools import count
 from typing import Any
 
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses.cells import CellReason, ComparisonKind, ComparisonReason, ComparisonTest, ComparisonVerdict, Correction
+from schemas.metrics import BOARD, means_for_prompts_like_these
+from schemas.statuses.cells import (
+    CellReason,
+    ComparisonKind,
+    ComparisonReason,
+    ComparisonTest,
+    ComparisonVerdict,
+    Correction,
+    Total,
+)
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
 from tasks.aggregate.comparisons.families import adjust, could_be_turned
-from tasks.aggregate.comparisons.sign_flip import N_EXACT, least_p
+from tasks.aggregate.comparisons.sign_flip import N_EXACT, SAME, least_p
 from tasks.aggregate.intervals import ClusteredMean, t_quantile
 from tasks.aggregate.preferences.cells import ends
 from tasks.aggregate.preferences.prompts import MIDDLE, PAIR
+from tasks.aggregate.ruling import (
+    ABSENT,
+    NO_DIFFERENCE,
+    ORDER_ALONE,
+    RISE_TURNED,
+    TOO_FEW,
+    TURNED,
+    VERY_SAME,
+    Contestant,
+    Decided,
+    Outcome,
+    Ruling,
+)
 
-Contestant = tuple[str, str]
-"""A model and a checkpoint."""
 ALPHA = 0.0006
 """Two-sided: of 30 quiet nights less than one month in a hundred has a night with a false regression."""
-ABSENT = "absent"
-"""One of the two has no judgement in a ranking that the other stands in."""
-TOO_FEW = "too_few_prompts_for_alpha"
-"""No difference of so few prompts, however large, has a p under the gate's level."""
-TURNED = "failures_could_turn_it"
-"""It is lower, as a drop would be; had what failed the scores that are kindest to it, it would not be."""
-RISE_TURNED = "failures_could_turn_the_rise"
-"""The same of one that is higher: no improvement is claimed, and no drop was found."""
-VERY_SAME = "the_very_same"
-"""For every prompt the two show the judge the very same: there is no drop, and nothing new was judged."""
 _TOO_MANY = ComparisonReason.TOO_MANY_TO_RANK.value
 _Cell = tuple[str, str, str, str]
 _CELL = ("rubric_id", "judge_model", "dimension", "category")
-
-
-class Outcome(StrEnum):
-    """What is said of one comparison."""
-
-    REGRESSION = "regression"
-    IMPROVED = "improved"
-    NO_REGRESSION = "no_regression"  # none was found: how small a one would have been is beside it
-    UNKNOWN = "unknown"  # they could not be compared, or failures may hide what changed, or be all that did
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """One comparison of a candidate with its reference, in points of the rubric's scale; `delta` below 0: the candidate is lower.
-
-    Of pairs of pictures (`is_win_rate`) `delta` is the candidate's win rate less one half, and prompts are those with a verdict.
-    `delta_low`, `delta_high`: the corrected interval at the gate's level. `smallest_drop`: what would have been found in 80 % of
-    cases. None where p is not that of the t test they belong to: of few prompts, and of looks.
-    """
-
-    rubric_id: str
-    judge_model: str
-    dimension: str
-    category: str
-    candidate: Contestant
-    reference: Contestant
-    outcome: Outcome
-    reason: str | None
-    delta: float | None
-    delta_low: float | None
-    delta_high: float | None
-    p_adjusted: float | None
-    smallest_drop: float | None
-    n_prompts: int | None
-    is_win_rate: bool = False
 
 
 def predecessors(comparisons: pl.DataFrame) -> dict[Contestant, Contestant]:
@@ -116,9 +90,32 @@ def rulings(
     standing = set(standings.select(*_CELL, "model", "checkpoint").rows())
     return [
         _ruling(cell, pair, row, corrected.get(id(row)), (alpha, level)) if row is not None
-        else _unknown(cell, pair, _TOO_MANY if all((*cell, *one) in standing for one in pair) else ABSENT)
+        else Ruling(*cell, *pair, Outcome.UNKNOWN, _TOO_MANY if all((*cell, *one) in standing for one in pair) else ABSENT)
         for cell, pair, row in asked
     ]  # fmt: skip
+
+
+def with_cells(found: Sequence[Ruling], cells: pl.DataFrame) -> list[Ruling]:
+    """With `same_score` and `n_not_applicable`, by the means over all images of `cells` (rows of `benchmark_long`)."""
+    mine = means_for_prompts_like_these(cells).filter(category=Total.MICRO.value)
+    rows = {tuple(row[name] for name in (*BOARD, "model", "checkpoint")): row for row in mine.iter_rows(named=True)}
+    return [_beside(one, rows) for one in found]
+
+
+def _beside(one: Ruling, rows: Mapping[tuple[object, ...], Mapping[str, Any]]) -> Ruling:
+    board = one.rubric_id, one.judge_model, one.dimension
+    candidate, reference = (rows.get((*board, *who)) for who in (one.candidate, one.reference))
+    if candidate is None or reference is None:  # as of pairs
+        return one
+    n_aside = candidate.get("n_not_applicable") or 0, reference.get("n_not_applicable") or 0  # older publications do not say
+    is_same = one.reason == NO_DIFFERENCE and _is_one_score(candidate) and _is_one_score(reference)
+    return replace(one, n_not_applicable=n_aside, same_score=reference["estimate"] if is_same else None)
+
+
+def _is_one_score(row: Mapping[str, Any]) -> bool:
+    """Whether each prompt has one, and all have the same."""
+    width = row["scale_high"] - row["scale_low"]
+    return row["n_scored"] == row["n_prompts"] and row["se"] is not None and bool(row["se"] <= SAME * width)
 
 
 def _as_differences(won: pl.DataFrame) -> pl.DataFrame:
@@ -128,9 +125,7 @@ def _as_differences(won: pl.DataFrame) -> pl.DataFrame:
         *((pl.col(name) - MIDDLE).alias(delta) for delta, name in less.items()),
         n_prompts_paired="n_prompts", has_unequal_failures=pl.lit(False),
     )  # fmt: skip
-    return pl.concat(
-        [COMPARISONS.empty(), shifted.select([c for c in COMPARISONS.columns if c in shifted.columns])], how="diagonal"
-    )
+    return pl.concat([COMPARISONS.empty(), shifted], how="diagonal")
 
 
 def _by_pair(
@@ -138,9 +133,10 @@ def _by_pair(
 ) -> dict[tuple[object, ...], dict[str, Any]]:
     """The rows by cell, candidate and reference, each in both directions, and in each whether `failures_could_turn` it."""
     found: dict[tuple[object, ...], dict[str, Any]] = {}
-    for row in comparisons.select(COMPARISONS.columns).iter_rows(named=True):
+    for row in comparisons.iter_rows(named=True):
         cell = tuple(row[name] for name in _CELL)
         row |= {"failures_could_turn": _failures_could_turn(row, is_worst_case=is_worst_case), "is_win_rate": is_win_rate}
+        row["pairs"] = Decided(*(row[one.name] for one in fields(Decided))) if is_win_rate else None
         a, b = (row["model_a"], row["checkpoint_a"]), (row["model_b"], row["checkpoint_b"])
         found.setdefault((*cell, a, b), row)
         found.setdefault((*cell, b, a), _turned(row))
@@ -149,8 +145,9 @@ def _by_pair(
 
 def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """The same comparison seen from b."""
-    delta = None if row["delta"] is None else 0.0 - row["delta"]  # no -0
-    return {**row, "delta": delta, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
+    delta, pairs = None if row["delta"] is None else 0.0 - row["delta"], row["pairs"]  # no -0
+    pairs = pairs and replace(pairs, n_win=pairs.n_loss, n_loss=pairs.n_win)
+    return {**row, "delta": delta, "pairs": pairs, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
 
 
 def _failures_could_turn(row: Mapping[str, Any], *, is_worst_case: bool) -> bool:
@@ -169,24 +166,40 @@ def _ruling(
     levels: tuple[float, float],
 ) -> Ruling:
     alpha, level = levels
-    delta, n_prompts, is_win_rate = row["delta"], row["n_prompts_paired"], row["is_win_rate"]
+    delta, n_prompts = row["delta"], row["n_prompts_paired"]
+    found = Ruling(
+        *cell, *pair, Outcome.UNKNOWN, row["reason"], n_prompts=n_prompts, is_win_rate=row["is_win_rate"], pairs=row["pairs"]
+    )
     if p_adjusted is None:
-        return Ruling(*cell, *pair, Outcome.UNKNOWN, row["reason"], None, None, None, None, None, n_prompts, is_win_rate)
+        return found
     if _least_p(row["test"], n_prompts) > 1 - level:
-        return Ruling(*cell, *pair, Outcome.UNKNOWN, TOO_FEW, delta, None, None, p_adjusted, None, n_prompts, is_win_rate)
+        return replace(found, reason=TOO_FEW, delta=delta, p_adjusted=p_adjusted)
     low, high, drop = _precision(row, level)
-    outcome, reason = Outcome.NO_REGRESSION, None
-    if p_adjusted <= alpha and delta:
+    outcome, reason = _outcome(row, is_sure=p_adjusted <= alpha)
+    return replace(
+        found, outcome=outcome, reason=reason, delta=delta, delta_low=low, delta_high=high, p_adjusted=p_adjusted,
+        smallest_drop=drop,
+    )  # fmt: skip
+
+
+def _outcome(row: Mapping[str, Any], *, is_sure: bool) -> tuple[Outcome, str | None]:
+    """What a comparison with a p says, and why where it is not what the figures say."""
+    delta, n_prompts, pairs = row["delta"], row["n_prompts_paired"], row["pairs"]
+    if pairs and pairs.n_order_dependent == pairs.n_judged:
+        return Outcome.UNKNOWN, ORDER_ALONE
+    outcome = Outcome.NO_REGRESSION
+    if is_sure and delta:
         outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
     if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
-        outcome, reason = Outcome.UNKNOWN, "fails_more"
-    elif row["failures_could_turn"] and outcome is Outcome.REGRESSION:
-        outcome, reason = Outcome.UNKNOWN, TURNED
-    elif row["failures_could_turn"] and outcome is Outcome.IMPROVED:
-        outcome, reason = Outcome.NO_REGRESSION, RISE_TURNED
-    elif outcome is Outcome.NO_REGRESSION and row["n_prompts_identical"] == n_prompts:
-        reason = VERY_SAME
-    return Ruling(*cell, *pair, outcome, reason, delta, low, high, p_adjusted, drop, n_prompts, is_win_rate)
+        return Outcome.UNKNOWN, "fails_more"
+    if row["failures_could_turn"] and outcome is not Outcome.NO_REGRESSION:
+        return (Outcome.UNKNOWN, TURNED) if outcome is Outcome.REGRESSION else (Outcome.NO_REGRESSION, RISE_TURNED)
+    if outcome is not Outcome.NO_REGRESSION:
+        return outcome, None
+    if row["n_prompts_identical"] == n_prompts:
+        return outcome, VERY_SAME
+    is_nowhere = pairs.n_win == pairs.n_loss == 0 if pairs else row["tie"] == n_prompts
+    return outcome, NO_DIFFERENCE if is_nowhere else None
 
 
 def _least_p(test: str, n_prompts: int) -> float:
@@ -199,7 +212,8 @@ def _least_p(test: str, n_prompts: int) -> float:
 def _precision(row: Mapping[str, Any], level: float) -> tuple[float | None, float | None, float | None]:
     """The interval that belongs to the row's test at a level, and the drop found in 80 % of cases; None where there is none.
 
-    Of win rates Wilson's; a drop that would be found is taken to vary as equals do, which is the most that win rates can.
+    Of win rates Wilson's; a drop that would be found is taken to vary as equals do, which is the most that win rates can, and is
+    none that would be below the win rate of who loses each pair that does not go by order alone.
     """
     delta, se, df = row["delta"], row["se"], row["df"]
     if row["test"] == ComparisonTest.PAIRED_T and row["n_looks"] is None:
@@ -209,12 +223,9 @@ def _precision(row: Mapping[str, Any], level: float) -> tuple[float | None, floa
         rate = MIDDLE + delta
         found = ends(ClusteredMean(rate, se, df, row["n_prompts_paired"], None), level)
         drop = (t_quantile(level, df) + float(scipy.special.stdtrit(df, POWER))) * MIDDLE * se / math.sqrt(rate * (1 - rate))
-        return (None, None, None) if found is None else (found[0] - MIDDLE, found[1] - MIDDLE, drop if drop < MIDDLE else None)
+        largest = MIDDLE - (row["bound_low"] - row["order_bound_low"])
+        return (None, None, None) if found is None else (found[0] - MIDDLE, found[1] - MIDDLE, drop if drop < largest else None)
     return None, None, None
-
-
-def _unknown(cell: _Cell, pair: tuple[Contestant, Contestant], reason: str) -> Ruling:
-    return Ruling(*cell, *pair, Outcome.UNKNOWN, reason, None, None, None, None, None, None)
 
 
 def prompts_needed(found: Sequence[Ruling], alpha: float) -> int:
@@ -224,12 +235,3 @@ def prompts_needed(found: Sequence[Ruling], alpha: float) -> int:
     if not any(ruling.is_win_rate and ruling.reason == TOO_FEW for ruling in found):
         return of_means
     return max(of_means, next(n for n in count(2) if _least_p(ComparisonTest.SCORE_T, n) <= level))
-
-
-def summary(found: Sequence[Ruling]) -> Outcome:
-    """The whole: a regression anywhere, else what is unknown anywhere, else none found."""
-    outcomes = {ruling.outcome for ruling in found}
-    for outcome in (Outcome.REGRESSION, Outcome.UNKNOWN):
-        if outcome in outcomes or not found:
-            return outcome if found else Outcome.UNKNOWN
-    return Outcome.NO_REGRESSION

@@ -8,17 +8,8 @@ import pytest
 from schemas.lineage import placed_in
 from schemas.statuses.cells import ComparisonReason
 from schemas.tables.published import COMPARISONS, PREFERENCES, STANDINGS
-from tasks.aggregate.gate import (
-    ABSENT,
-    ALPHA,
-    RISE_TURNED,
-    TOO_FEW,
-    TURNED,
-    Outcome,
-    prompts_needed,
-    rulings,
-    summary,
-)
+from tasks.aggregate.gate import ALPHA, prompts_needed, rulings, with_cells
+from tasks.aggregate.ruling import ABSENT, NO_DIFFERENCE, ORDER_ALONE, RISE_TURNED, TOO_FEW, TURNED, Decided, Outcome, summary
 from tests.aggregate.preferences.conftest import said
 from tests.aggregate.preferences.conftest import tables as preference_tables_of
 from tests.aggregate.scored_rows import drawn, scored
@@ -167,7 +158,10 @@ def of_pairs(words: str, candidate: str = "2"):
         ("b " * 40 + "a " * 6, Outcome.REGRESSION, None), ("a " * 40 + "b " * 6, Outcome.IMPROVED, None),
         ("a " * 20 + "b " * 26, Outcome.NO_REGRESSION, None), ("b " * 18 + "? " * 40, Outcome.UNKNOWN, TURNED),
         ("a " * 18 + "? " * 40, Outcome.NO_REGRESSION, RISE_TURNED), ("b " * 30, Outcome.REGRESSION, None),
-        ("= " * 30, Outcome.NO_REGRESSION, None), ("b " * 5 + "? " * 40, Outcome.UNKNOWN, TOO_FEW),
+        ("= " * 30, Outcome.NO_REGRESSION, NO_DIFFERENCE), ("f s = " * 10, Outcome.NO_REGRESSION, NO_DIFFERENCE),
+        ("f " * 40, Outcome.UNKNOWN, ORDER_ALONE), ("f s ? " * 10, Outcome.UNKNOWN, ORDER_ALONE),
+        ("f " * 40 + "b ", Outcome.NO_REGRESSION, None), ("f " * 5, Outcome.UNKNOWN, TOO_FEW),
+        ("b " * 5 + "? " * 40, Outcome.UNKNOWN, TOO_FEW),
         ("? " * 9, Outcome.UNKNOWN, "unjudged"), ("b", Outcome.UNKNOWN, "too_few_prompts"),
     ],
 )  # fmt: skip
@@ -178,6 +172,53 @@ def test_win_rates_are_ruled_on(words, outcome, reason):
     assert (turned.delta is None) == (ruling.delta is None)
     if ruling.delta:
         assert turned.delta == -ruling.delta
+
+
+def test_how_pairs_were_decided_stands_beside_the_ruling():
+    words = "b " * 9 + "a " * 2 + "= " * 3 + "f " * 80 + "? "
+    (ruling,), (turned,) = of_pairs(words), of_pairs(words, candidate="1")
+    assert (ruling.pairs, turned.pairs) == (Decided(2, 3, 9, 80), Decided(9, 3, 2, 80))
+
+
+@pytest.mark.parametrize(("n_by_order", "is_there"), [(0, True), (60, True), (91, False)])
+def test_no_drop_is_said_to_be_found_below_the_win_rate_of_who_loses_all_that_is_decided(n_by_order, is_there):
+    """91 of 100 pairs go by order alone: whoever loses the other nine still wins 45.5 %."""
+    (ruling,) = of_pairs("b " * (100 - n_by_order) + "f " * n_by_order if n_by_order else "a b " * 50)
+    assert (ruling.smallest_drop is not None) == is_there
+    assert ruling.delta_low < ruling.delta
+    assert not is_there or ruling.smallest_drop < 0.5 - n_by_order / 200
+
+
+@pytest.mark.parametrize(
+    ("of_both", "more", "reason", "same_score"),
+    [
+        ([3.0] * 20, 0, NO_DIFFERENCE, 3.0), ([10.0] * 20, 0, NO_DIFFERENCE, 10.0), ([3.0, 4.0] * 10, 0, NO_DIFFERENCE, None),
+        ([3.0] * 20, 1, None, None), ([0.7] * 6, 0, NO_DIFFERENCE, 0.7),
+    ],
+    ids=["every score", "all at the top", "on each prompt", "not on one of them", "few prompts"],
+)  # fmt: skip
+def test_where_nothing_differs_it_is_said(make_rubric, all_tables, of_both, more, reason, same_score):
+    rows = scored("0", of_both) + scored("1", [*of_both[:-1], of_both[-1] + more])
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (ruling,) = with_cells(ruled(tables, (NORTH[1], NORTH[0]), alpha=0.05), tables["benchmark_long"])
+    assert (ruling.outcome, ruling.reason, ruling.same_score) == (Outcome.NO_REGRESSION, reason, pytest.approx(same_score))
+    assert (ruling.smallest_drop is None) == (reason is not None)
+
+
+def test_scores_of_several_pictures_that_differ_are_not_all_the_same(make_rubric, all_tables):
+    rows = scored("0", [3.0] * 20) + scored("1", [2.0] * 20)
+    rows += [one | {"sample": f"{one['sample']} again", "scores": {"q": 4.0}} for one in rows if one["checkpoint"] == "1"]
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (ruling,) = with_cells(ruled(tables, (NORTH[1], NORTH[0])), tables["benchmark_long"])
+    assert (ruling.reason, ruling.same_score) == (NO_DIFFERENCE, None)
+
+
+def test_whose_judgements_the_dimension_does_not_apply_to_stands_beside_the_ruling(make_rubric, all_tables):
+    rows = scored("0", [8.0] * 30) + scored("1", [8.1, 7.9, *[ASIDE] * 10] * 2)
+    tables = all_tables(rows, make_rubric({None: ("q",)}), min_paired_prompts=2)
+    pairs = (NORTH[1], NORTH[0]), (NORTH[0], NORTH[1])
+    found = with_cells(ruled(tables, *pairs), tables["benchmark_long"])
+    assert [one.n_not_applicable for one in found] == [(20, 0), (0, 20)]
 
 
 @pytest.mark.parametrize(("n_lost", "n_won"), [(40, 6), (30, 16), (23, 23), (35, 11), (10, 40)])

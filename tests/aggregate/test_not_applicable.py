@@ -29,14 +29,14 @@ def test_a_category_in_which_nothing_is_applicable_is_counted_and_the_macro_mean
 
 
 @pytest.mark.parametrize(
-    "of_step",
+    ("of_step", "whose"),
     [
-        pytest.param({"1": 4, "2": ASIDE}, id="one checkpoint"),
-        pytest.param({"1": ASIDE, "2": 4, "3": ASIDE}, id="all but one"),
-        pytest.param({"1": ASIDE, "2": ASIDE}, id="every checkpoint, and so the dimension"),
+        pytest.param({"1": 4, "2": ASIDE}, ", all of 2", id="one checkpoint"),
+        pytest.param({"1": ASIDE, "2": 4, "3": ASIDE}, " (3 of 1, 3 of 3)", id="all but one"),
+        pytest.param({"1": ASIDE, "2": ASIDE}, "", id="every checkpoint, and so the dimension"),
     ],
 )
-def test_a_checkpoint_to_which_a_dimension_never_applies_stands_there_without_a_number(of_step, make_rubric, all_tables):
+def test_a_checkpoint_to_which_a_dimension_never_applies_stands_there_without_a_number(of_step, whose, make_rubric, all_tables):
     rows = [
         {"checkpoint": step, "prompt": p, "sample": p, "scores": {"overall_score": score, "r": 3}}
         for step, score in of_step.items()
@@ -61,5 +61,5 @@ def test_a_checkpoint_to_which_a_dimension_never_applies_stands_there_without_a_
         ("– (not_applicable)", "no number: the question applies to none of 3 judgements")
     }
     (sentences,) = answers_of(board).values()
-    assert sentences[-1] == f"No score is missing; {3 * len(empty)} more are not applicable."
+    assert sentences[-1] == f"No score is missing; {3 * len(empty)} more are not applicable{whose}."
     assert sum("applies to none of 3 judgements" in one for one in sentences) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
-from tasks.publish.standings.answers import answers
+from tasks.publish.standings.answers import answers, missing
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.wording import difference, namer, rank, tells_best, why
 from tests.support.standing_rows import BETTER, OPEN, row
@@ -190,6 +190,20 @@ def test_what_is_true_of_one_of_several_measures_names_it():
         "1 in b and c (x): no rank: 3 prompts, 5 needed.",
         "No score is missing.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("of_each", "told"),
+    [
+        ((0, 1), "1 more is not applicable, of c1."), ((4, 4), "8 more are not applicable."),
+        ((3, 40), "43 more are not applicable (40 of c1, 3 of c0)."),
+        ((5, 4, 3, 2, 1, 0), "15 more are not applicable (5 of c0, 4 of c1, 3 of c2, 3 of 2 others)."),
+    ],
+)  # fmt: skip
+def test_whose_judgements_a_question_does_not_apply_to(of_each, told):
+    """In two measures: what each has in both counts."""
+    rows = [row(f"c{n}", n_not_applicable=n_aside) for n, n_aside in enumerate(of_each)]
+    assert missing([*rows, *(row(f"c{n}", dimension="d") for n in range(len(of_each)))]) == f"No score is missing; {told}"
 
 
 _SURE = "at 95 % for all 9 comparisons together"

@@ -1,4 +1,4 @@
-"""What `salon gate` says: in the terminal, in a pull request's comment, as JSON. How it is ruled is gating.py."""
+"""What `salon gate` says: in the terminal, in a pull request's comment, as JSON. One line of it is ruling_words.py."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -11,30 +11,24 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from flows.commands.printed.judge_moves import sentence
+from flows.commands.printed.ruling_words import HEADERS, is_out_of_reach, line, not_applicable
 from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
-from schemas.statuses.cells import ComparisonReason
-from tasks.aggregate.gate import ABSENT, RISE_TURNED, TOO_FEW, TURNED, VERY_SAME, Outcome, Ruling, prompts_needed, summary
-from tasks.aggregate.preferences.prompts import MIDDLE
+from schemas.statuses.cells import CellReason, ComparisonReason
+from tasks.aggregate.gate import prompts_needed
+from tasks.aggregate.ruling import NOT_SHOWN, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, summary
 from tasks.publish.caveats import Caveats
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication
-from tasks.publish.standings.wording import counted, signed
+from tasks.publish.standings.wording import counted
 
-_WORDS = {
-    Outcome.REGRESSION: "worse",
-    Outcome.IMPROVED: "better",
-    Outcome.NO_REGRESSION: "no drop found",
-    Outcome.UNKNOWN: "can't tell",
-}
 _OF_PAIRS = " In percent: how often the candidate's picture wins, of pairs; 50 % is no change."
+_OUT_OF_REACH = " 'would find' is left out where so many pairs go by order alone that no win rate can be so low."
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
-_REASONS = {
-    ABSENT: "one of the two was not judged under this rubric and judge",
-    "fails_more": "it fails more often, and the failures may hide a drop",
-    ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
-    TOO_FEW: "too few shared prompts for this --alpha",
-    VERY_SAME: "both show the judge the very same",
+_NOT_RULED = {
+    ComparisonReason.DATASET_DIFFERS: "no shared prompts",
+    NOT_SHOWN: "never shown side by side",
+    CellReason.NOT_APPLICABLE: "no question applies to either",
 }
 
 
@@ -44,7 +38,8 @@ class Told:
 
     `n_categories`: single ones that were compared, and are not ruled on. `blind`: what judges are blind to,
     as their exam found: rubric_id, judge_model, dimension, blind_to. `apart`: by rubric and judge of pairs, candidates that were
-    not shown beside what they are held against: rubric_id, judge_model, candidate, reference.
+    not shown beside what they are held against: rubric_id, judge_model, candidate, reference. `unruled`: the two on which nothing
+    at all is ruled: candidate, reference, reason.
     """
 
     found: Publication
@@ -57,6 +52,7 @@ class Told:
     n_categories: int
     caveats: Caveats
     apart: Sequence[Mapping[str, Any]] = ()
+    unruled: Sequence[Mapping[str, Any]] = ()
 
     @property
     def verdict(self) -> Outcome:
@@ -87,7 +83,7 @@ class Told:
             + ("" if none_current is None else f" But {none_current}."),
             Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive."
             if self.ruled
-            else "Undecided: nothing was compared.",
+            else " ".join(["Undecided: nothing was compared.", *map(_unruled, self.unruled)]),
             Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
         }[self.verdict]
 
@@ -127,6 +123,9 @@ class Told:
                 else ""
             )
             + (_OF_PAIRS if any(ruling.is_win_rate for ruling in self.ruled) else "")
+            + (_OUT_OF_REACH if any(map(is_out_of_reach, self.ruled)) else "")
+            + "".join(map(not_applicable, self.ruled))
+            + "".join(f" Not compared: {_unruled(row)}" for row in self.unruled if self.ruled and row["reason"] != NOT_SHOWN)
             + "".join(
                 f" Not compared in pairs, and not ruled on under {row['rubric_id']} by {row['judge_model']}: "
                 f"{'/'.join(row['candidate'])} with {'/'.join(row['reference'])}."
@@ -139,6 +138,10 @@ class Told:
         )
 
 
+def _unruled(row: Mapping[str, Any]) -> str:
+    return f"{'/'.join(row['candidate'])} with {'/'.join(row['reference'])}: {_NOT_RULED[row['reason']]}."
+
+
 def print_ruling(console: Console, told: Told) -> None:
     """Sentences, and a table for each two checkpoints and judge."""
     for said in (told.outcome, *told.judge_moved, told.notes):
@@ -148,33 +151,13 @@ def print_ruling(console: Console, told: Told) -> None:
         console.print()
         console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
         grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-        for header in ("rubric, dimension", *_HEADERS[3:]):
-            grid.add_column(header, justify="right" if header in _HEADERS[3:6] else "left")
+        for header in ("rubric, dimension", *HEADERS[3:]):
+            grid.add_column(header, justify="right" if header in HEADERS[3:6] else "left")
         for ruling in some:
-            *numbers, word = _row(ruling)[3:]
+            *numbers, word = line(ruling)[3:]
             asked = name_of(f"{ruling.rubric_id}, {ruling.dimension}")
             grid.add_row(asked, *map(Text, numbers), Text(one_line(word), style=_STYLES[ruling.outcome]))
         console.print(grid)
-
-
-_HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
-
-
-def _row(ruling: Ruling) -> tuple[str, ...]:
-    """The cells of _HEADERS."""
-    ranking = f"{ruling.rubric_id}, {ruling.dimension}, judged by {ruling.judge_model}"
-    change = "" if ruling.delta is None else _told(ruling, ruling.delta)
-    if ruling.delta_low is not None and ruling.delta_high is not None:
-        change += f" [{_told(ruling, ruling.delta_low)}, {_told(ruling, ruling.delta_high)}]"
-    drop = "" if ruling.smallest_drop is None else _told(ruling, -ruling.smallest_drop)
-    why = "" if ruling.reason is None else f": {_REASONS.get(ruling.reason, ruling.reason.replace('_', ' '))}"
-    prompts = "" if ruling.n_prompts is None else str(ruling.n_prompts)
-    return ranking, "/".join(ruling.candidate), "/".join(ruling.reference), change, drop, prompts, _WORDS[ruling.outcome] + why
-
-
-def _told(ruling: Ruling, delta: float) -> str:
-    """Points with their sign, or the win rate."""
-    return f"{100 * (MIDDLE + delta):.1f} %" if ruling.is_win_rate else signed(delta)
 
 
 def as_json(told: Told, judges: Sequence[str]) -> str:
@@ -191,6 +174,7 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
         "n_again": told.n_again,
         "blind": told.blind,
         "apart": told.apart,
+        "unruled": told.unruled,
         "judge_moved": [asdict(one) for one in told.moves],
         "rulings": [asdict(one) for one in told.ruled],
     }
@@ -199,8 +183,8 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
 
 def as_markdown(told: Told) -> str:
     """A pull request's comment."""
-    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(_row, told.ruled)]
-    headers = (*_HEADERS[:3], _HEADERS[6], *_HEADERS[3:6])
+    rows = [(*cells[:3], *cells[6:], *cells[3:6]) for cells in map(line, told.ruled)]
+    headers = (*HEADERS[:3], HEADERS[6], *HEADERS[3:6])
     benchmark = told.found.benchmark
     mark = hashlib.sha256(benchmark.encode()).hexdigest()[:8]  # an earlier push's comment on this benchmark is found by it
     moved = "".join(f"{escape_markdown(sentence)}\n\n" for sentence in told.judge_moved)

@@ -42,8 +42,24 @@ def missing(rows: Sequence[Row]) -> str:
     n_failed, n_judgements = (sum(row[column] for row in rows) for column in ("n_failed", "n_judgements"))
     are = "is" if n_failed == 1 else "are"
     said = f"{n_failed:,} of {n_judgements:,} scores {are} missing" if n_failed else "No score is missing"
-    n_aside = sum(row.get("n_not_applicable") or 0 for row in rows)  # older publications do not say
-    return f"{said}; {n_aside:,} more {'is' if n_aside == 1 else 'are'} not applicable." if n_aside else f"{said}."
+    aside: Counter[str] = Counter()
+    name = namer(rows)
+    for row in rows:
+        aside[name(row)] += row.get("n_not_applicable") or 0  # older publications do not say
+    n_aside = aside.total()
+    return f"{said}; {n_aside:,} more {'is' if n_aside == 1 else 'are'} not applicable{_whose(aside)}." if n_aside else f"{said}."
+
+
+def _whose(aside: Counter[str]) -> str:
+    """Whose they are, such as ", all of b" or " (40 of b, 3 of a)"; empty where all have as many."""
+    some = [(name, n) for name, n in aside.most_common() if n]
+    if len(set(aside.values())) == 1:
+        return ""
+    if len(some) == 1:
+        return f", {'all ' * (some[0][1] > 1)}of {some[0][0]}"
+    shown, rest = (some, []) if len(some) <= N_NAMED + 1 else (some[:N_NAMED], some[N_NAMED:])
+    of_others = [f"{sum(n for _, n in rest):,} of {len(rest)} others"] if rest else []
+    return f" ({', '.join([*(f'{n:,} of {name}' for name, n in shown), *of_others])})"
 
 
 def _best(ranked: Sequence[Row], name: Callable[[Row], str], measures: set[tuple[str, str]]) -> list[str]:

@@ -307,7 +307,7 @@ def publish_pairs(home: Path, verdicts: list[tuple[Any, ...]], **provenance: Any
         ((), 1, "16.7 % ["),
         ((), 1, "In percent: how often the candidate's picture wins, of pairs; 50 % is no change."),
         (("--baseline", "m/3", "--candidate", "m/2"), 0, "83.3 % ["),
-        (("--baseline", "m/1"), 1, "Undecided: nothing was compared."),
+        (("--baseline", "m/1"), 1, "Undecided: nothing was compared. m/3 with m/1: never shown side by side."),
         (("--baseline", "m/1"), 1, "Not compared in pairs, and not ruled on under pairs by eye: m/3 with m/1."),
         (("--baseline", "m/1", "--candidate", "m/2"), 0, "No regression found in 1 comparison."),
         (("--judge", "nobody"), 2, "available: eye"),
