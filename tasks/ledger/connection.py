@@ -137,9 +137,11 @@ def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
 
 
 def parse_url(address: str) -> URL:
-    """The URL of a ledger, sqlite:///path or postgresql+driver://user@host/name. Raises InputError."""
+    """The URL of a ledger, sqlite:///path or postgresql://user@host/name, which is psycopg's. Raises InputError."""
     try:
         url = make_url(address)
+        if url.drivername in ("postgresql", "postgres"):  # SQLAlchemy would take psycopg2, which Salon does not bring
+            url = url.set(drivername="postgresql+psycopg")
         url.get_dialect()
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise InputError(

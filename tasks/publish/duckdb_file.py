@@ -66,11 +66,12 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         try:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
-                _list_publications(database, taken_back(lake_root), mine, held)
+                gone = taken_back(lake_root)
+                _list_publications(database, gone, mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
                 _take_agreements(database, held)
-                _declare(database, benchmark)
+                _declare(database, benchmark, gone)
                 _describe(database)
                 database.commit()
         except refused as error:
@@ -117,17 +118,18 @@ def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is
 
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
-    _list_publications(database, taken_back(lake_root), *_readable(lake_root, benchmark))
-    _declare(database, benchmark)
+    gone = taken_back(lake_root)
+    _list_publications(database, gone, *_readable(lake_root, benchmark))
+    _declare(database, benchmark, gone)
 
 
-def _declare(database: "DuckDBPyConnection", benchmark: str) -> None:
+def _declare(database: "DuckDBPyConnection", benchmark: str, gone: Collection[str]) -> None:
     there = {name for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     for name, table in _HELD.items():
         if name not in there:
             _make_empty(database, name, table)
     database.execute(VIEWS)
-    database.execute(views_sql(benchmark))
+    database.execute(views_sql(benchmark, gone=gone))
 
 
 def _readable(lake_root: Path, benchmark: str) -> tuple[list[Publication], list[Publication]]:

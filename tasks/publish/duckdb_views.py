@@ -1,6 +1,7 @@
 """The SQL of salon.duckdb: its views over the small tables, and macros over the large ones. The file itself is duckdb_file.py."""
 
 import functools
+from collections.abc import Collection
 
 import pyarrow as pa
 
@@ -81,12 +82,15 @@ _HEAD = """\
 {more}"""
 _ONE_OF_ALL = """\
 -- Of one publication, publication_id := '<id>' opens its files alone; a condition opens every publication's first.
+-- Without it, those that were taken back are left out.
 """
 _TABLE = """\
 CREATE OR REPLACE MACRO salon_{table}({arguments}) AS TABLE
     SELECT * EXCLUDE (benchmark_name, publication), publication AS publication_id
-    FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true){later};
+    FROM read_parquet(lake || {path}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true){kept}{later};
 """
+_NOT_TAKEN_BACK = """
+    WHERE publication_id <> '*' OR publication NOT IN ({gone}) /* salon withdraw took these back */"""
 _LATER = """
     UNION ALL BY NAME SELECT {columns} WHERE false /* files of older releases lack them */"""
 _SHOWN = """\
@@ -116,21 +120,24 @@ CREATE OR REPLACE MACRO salon_judged({arguments}) AS TABLE
 """
 
 
-def views_sql(benchmark: str, publication_id: str | None = None, *, has_pictures: bool = True) -> str:
+def views_sql(benchmark: str, publication_id: str | None = None, *, has_pictures: bool = True, gone: Collection[str] = ()) -> str:
     """The macros salon_samples, _pictures, _judgements, _scores, _judged, _shown over one publication, or all of a benchmark.
 
-    Those over all take `publication_id := '<id>'` too: they then open that one's files alone, however many nights there are.
+    Those over all take `publication_id := '<id>'` too: they then open that one's files alone, however many nights there are,
+    and of those that are `gone`, which are left out otherwise.
     Of a dataset of an older release, which has no table of pictures, there are no macros over it.
     """
     what = f"publication {publication_id} of {benchmark}" if publication_id else f"all publications of {benchmark}"
     arguments, given = "lake", "lake"
     if not publication_id:
         arguments, given = "lake, publication_id := '*'", "lake, publication_id := publication_id"
+    kept = _NOT_TAKEN_BACK.format(gone=", ".join(map(quoted, sorted(gone)))) if gone else ""
     tables = [
         _TABLE.format(
             table=table.name,
             arguments=arguments,
             path=_path(table.name, benchmark, publication_id),
+            kept=kept,
             later=_later(table),
         )
         for table, _ in LARGE

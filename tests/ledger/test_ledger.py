@@ -249,6 +249,12 @@ def test_a_host_that_nobody_knows_is_told_soon() -> None:
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_postgresql_without_a_driver_is_taken_by_the_one_that_salon_brings(scheme: str, address: str) -> None:
+    with Ledger(address.replace("postgresql+psycopg", scheme)) as ledger:
+        assert ledger.known([KEY]) == set()
+
+
 def test_a_locked_ledger_says_so_and_asks_nothing(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path}/ledger.db", busy_timeout_ms=50) as ledger:
         ledger.known([])

@@ -17,6 +17,7 @@ from tasks.publish.duckdb_views import OF_AGREEMENTS, OF_PUBLICATIONS
 from tasks.publish.explain.recomputed_mean import recomputed_mean
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.machine_tables import record_run
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.support.small_lake import filled_row
 
 IDENTITIES = ("dataset_id", "plan_id", "snapshot_id", "reading_id")
@@ -91,6 +92,22 @@ def test_of_one_publication_no_other_ones_files_are_opened(lake_root, name_diges
             assert rows == [(name_digest("next"),)], table
         with pytest.raises(duckdb.InvalidInputException, match=r"No magic bytes|too small"):
             database.execute("FROM salon_judged(?)", [str(lake_root)])
+
+
+def test_one_taken_back_is_read_by_its_id_alone(lake_root, name_digest, elsewhere):
+    gone, kept = name_digest("publication"), name_digest("next")
+    note_withdrawn(lake_root, Withdrawal(gone, "nightly", "2026-11-03", "2026-11-05T00:00:00+00:00", "here", "wrong", 0))
+    path = write_duckdb(lake_root, "nightly")
+    with duckdb.connect() as database:
+        database.execute(f"ATTACH '{path}' AS night (READ_ONLY); USE night")
+        for table in ("judged", "judgements", "scores", "samples"):
+            for given, there in (("", kept), (f", publication_id := '{gone}'", gone)):
+                question = f"SELECT DISTINCT publication_id FROM salon_{table}(?{given})"
+                rows = database.execute(question, [str(lake_root)]).fetchall()
+                assert rows == [(there,)], table
+        database.execute("USE memory")  # from another file's side too
+        rows = database.execute("SELECT DISTINCT publication_id FROM night.salon_scores(?)", [str(lake_root)]).fetchall()
+        assert rows == [(kept,)]
 
 
 def _note_run(lake_root: Path, publication_id: str, hour: int = 1) -> None:

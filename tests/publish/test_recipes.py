@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sized
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -10,11 +11,19 @@ import polars as pl
 import pytest
 
 from schemas.tables.published import COMPARISONS
+from schemas.tables.stored import RUNS
+from tasks.lake.reading import Lake
 from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.machine_tables import record_run
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.publish.dashboards.mixed_lake import ALONE, publish_mixed
+from tests.support.small_lake import digest, filled_row
 
 DOCUMENT = Path(__file__).parents[2] / "docs/dashboards.md"
 RECIPES = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+
+(COPY,) = re.findall(r"^```sql\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -23,6 +32,10 @@ def beside_a_lake(small_lake, tmp_path, monkeypatch):
     (tmp_path / "mixed").mkdir()
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     publish_mixed(tmp_path / "mixed/lake", small_lake)
+    moment = datetime(2026, 11, 3, 1, tzinfo=UTC)
+    of = {"started_at": moment, "finished_at": moment, "benchmark": "demo", "publication_id": digest("publication")}
+    record_run(Lake(tmp_path / "mixed/lake"), filled_row(RUNS, **of))
+    write_duckdb(tmp_path / "mixed/lake", "demo")
     before = Path.cwd()
     os.chdir(tmp_path / "mixed")
     yield tmp_path / "mixed/lake"
@@ -73,6 +86,35 @@ def test_the_example_in_views_sql_mixes_nothing_either(beside_a_lake):
         database.execute(script.read_text())
         found = database.execute(example).fetchall()
     assert {(row[-1], *row[:2]) for row in found} == {(score, *of) for score, of in ALONE.items()}
+
+
+@pytest.mark.parametrize("number", [n for n, text in enumerate(RECIPES) if "nightly_publications" in text])
+def test_a_recipe_over_nights_leaves_out_what_was_taken_back(beside_a_lake, number):
+    shown = []
+    run_recipe(number, shown)
+    assert len(shown[0]) > 0
+    gone = Withdrawal(digest("publication"), "demo", "2026-11-03", "2026-11-05T00:00:00", "here", "wrong", 1)
+    note_withdrawn(beside_a_lake, gone)
+    write_duckdb(beside_a_lake, "demo")
+    shown.clear()
+    run_recipe(number, shown)
+    assert len(shown[0]) == 0
+
+
+def test_the_copy_for_postgresql_is_the_same_on_each_night(beside_a_lake, tmp_path):
+    """Into a file of DuckDB in place of a server, whose extension is not on this machine."""
+    of_a_server = re.findall(r"'host=.*?' AS copies \(TYPE postgres\)|SET pg_null_byte_replacement = '�'", COPY)
+    copy = COPY.replace(of_a_server[0], f"'{tmp_path}/copies.duckdb' AS copies").replace(of_a_server[1], "")
+    for n_rows in (3, 3, 0):
+        if not n_rows:
+            (beside_a_lake / "publish/v1/demo/latest.json").unlink()
+            write_duckdb(beside_a_lake, "demo")
+        with duckdb.connect() as database:
+            database.execute(copy)
+            for table in ("leaderboard", "trend"):
+                found = database.sql(f"FROM copies.{table} ORDER BY ALL").fetchall()
+                assert found == database.sql(f"FROM night.{table} ORDER BY ALL").fetchall()
+                assert table == "trend" or len(found) == n_rows
 
 
 @pytest.mark.parametrize("number", [n for n, text in enumerate(RECIPES) if "latest.json" not in text])

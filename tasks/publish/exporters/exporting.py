@@ -60,9 +60,9 @@ def export_publication(
     try:
         with _client_errors(f"sending {folder}"):
             return exporter.push(exported, folder)
-    except StoreError as error:
+    except (StoreError, OSError) as error:  # some clients' errors are OSErrors
         raise StoreError(
-            f"{error}; {folder} is complete: send it by hand, or remove it and run the same command again"
+            f"{' '.join(str(error).split())}; {folder} is complete: send it by hand, or remove it and run the same command again"
         ) from error
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from urllib.request import urlopen
 
 import polars as pl
@@ -173,10 +173,15 @@ def folder_name(text: str) -> str:
 
 
 def check_reachable(url: str) -> None:
-    """Raise StoreError where nobody answers there: a receiver's client would try for minutes and say nothing."""
+    """Raise StoreError where nobody answers there: a receiver's client would try for minutes and say nothing.
+
+    A login in the address is that client's to use: it is neither sent nor shown.
+    """
+    parts = urlsplit(url)
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     try:
-        urlopen(url, timeout=20).close()  # noqa: S310 - the address that the user's own settings name
+        urlopen(bare, timeout=20).close()  # noqa: S310 - the address that the user's own settings name
     except HTTPError:
         return  # an answer
     except (OSError, ValueError) as error:
-        raise StoreError(f"{url} does not answer ({error})") from error
+        raise StoreError(f"{bare} does not answer ({error})") from error

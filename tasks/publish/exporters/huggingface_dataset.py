@@ -11,8 +11,9 @@ import orjson
 import pyarrow.parquet as pq
 import yaml  # type: ignore[import-untyped]
 
-from schemas.errors import InputError
+from schemas.errors import InputError, StoreError
 from schemas.metrics import MEAN
+from schemas.tables.catalogue import OF_PUBLICATION
 from tasks.publish.exporters.figures import Cell, Contestant, Exported, Numbers, folder_name
 from tasks.publish.exports import escape_markdown
 from tasks.publish.reading import checked_file
@@ -75,13 +76,25 @@ class HuggingFaceDataset:
         return found
 
     def push(self, exported: Exported, folder: Path) -> str:
-        """Upload `dataset/` with the user's own HF_TOKEN or login; what is for the models' repositories stays."""
-        from huggingface_hub import HfApi
+        """Upload `dataset/` with the user's own HF_TOKEN or login; what is for the models' repositories stays.
+
+        One commit, so that nobody reads two publications mixed: tables of an earlier one that this one has not go in it too.
+        """
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+        from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
         api, name = HfApi(), str(exported.name)
-        api.create_repo(name, repo_type="dataset", private=True, exist_ok=True)
         said = f"{exported.publication.benchmark} {exported.publication.run_date}, {exported.publication.publication_id[:16]}"
-        api.upload_folder(repo_id=name, repo_type="dataset", folder_path=folder / DATASET, commit_message=said)
+        files = {path.relative_to(folder / DATASET).as_posix(): path for path in (folder / DATASET).rglob("*") if path.is_file()}
+        try:
+            api.create_repo(name, repo_type="dataset", private=True, exist_ok=True)
+            older = _WRITTEN.intersection(api.list_repo_files(name, repo_type="dataset")) - set(files)
+            added = [CommitOperationAdd(at, path) for at, path in sorted(files.items())]
+            deleted = [CommitOperationDelete(at) for at in sorted(older)]
+            api.create_commit(name, [*added, *deleted], commit_message=said, repo_type="dataset")
+        except (HfHubHTTPError, LocalTokenNotFoundError) as error:
+            told = " ".join(str(error).split())[:500]
+            raise StoreError(f"Hugging Face did not take it: {told}; check that HF_TOKEN may write to datasets/{name}") from error
         return f"datasets/{name} (a new one is private); {folder / MODELS} is for the models' own repositories"
 
     def _write_card(self, exported: Exported, path: Path, tables: list[str]) -> None:
@@ -103,6 +116,8 @@ class HuggingFaceDataset:
         path.write_text(str(card), encoding="utf-8")
 
 
+_WRITTEN = frozenset(f"data/{table.name}.parquet" for table in OF_PUBLICATION)
+"""Where any publication's tables go. Other files of the repository are its owner's."""
 _OF_ALL = ("benchmark", "publication_id", "run_date", "judges", "blind", "rubrics", "code_version")
 
 

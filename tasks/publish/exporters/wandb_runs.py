@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from schemas.errors import InputError, StoreError
@@ -24,6 +27,10 @@ class WandbRuns:
 
     columns = FIGURES
     checked_by = "wandb's own client and message types"
+
+    def __init__(self, patience_s: float = 60.0) -> None:
+        """`patience_s`: how long after a push W&B may take to show what it was sent."""
+        self.patience_s = patience_s
 
     def check(self, exported: Exported, *, is_push: bool) -> None:  # noqa: ARG002 - a name is needed offline too
         """Raise InputError for a project's name that W&B does not take."""
@@ -74,19 +81,58 @@ class WandbRuns:
         return found
 
     def push(self, exported: Exported, folder: Path) -> str:
-        """`wandb sync`, with the user's own WANDB_API_KEY or login."""
-        check_reachable(os.environ.get("WANDB_BASE_URL") or "https://api.wandb.ai")
+        """`wandb sync`, with the user's own WANDB_API_KEY or login; then every figure is read back from W&B.
+
+        The exit code of `wandb sync` is 0 also where all was refused, and it marks runs as synced after some errors.
+        """
+        import wandb
+
+        address = wandb.setup(wandb.Settings(silent=True)).settings.base_url
+        check_reachable(address)
         entity, project = _project(exported)
-        runs = sorted(map(str, folder.glob("wandb/offline-run-*")))
+        runs = sorted(map(str, folder.absolute().glob("wandb/offline-run-*")))
         options = ["--yes", "-p", project, *(["-e", entity] if entity else [])]
-        done = subprocess.run(
-            [sys.executable, "-m", "wandb", "sync", *options, *runs], capture_output=True, text=True, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        if done.returncode:
-            said = " ".join((done.stderr or done.stdout).split())[-500:]
-            raise StoreError(f"wandb sync failed (exit code {done.returncode}): {said}")
-        return f"project {project}: {len(runs)} runs"
+        with TemporaryDirectory() as scratch:  # its logs go to the working directory
+            done = subprocess.run(
+                [sys.executable, "-m", "wandb", "sync", *options, *runs], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, check=False, stdin=subprocess.DEVNULL, cwd=scratch,
+            )  # fmt: skip
+        errors = [line.partition(" ERROR ")[2] for line in done.stdout.splitlines() if " ERROR " in line]
+        marks = list(folder.glob("wandb/offline-run-*/*.synced"))
+        for mark in marks:
+            mark.unlink()  # else `wandb sync` by hand would leave the run out
+        if done.returncode or errors or len(marks) < len(runs):
+            said = " ".join((errors[0] if errors else done.stdout[-500:]).split())[:500]
+            raise StoreError(f"W&B at {address} did not take the runs: {said}; check WANDB_API_KEY, or run `wandb login`")
+        try:
+            self._read_back(exported, entity, project)
+        finally:
+            wandb.teardown()
+        return f"project {project}: {len(runs)} runs, read back"
+
+    def _read_back(self, exported: Exported, entity: str, project: str) -> None:
+        """Return when W&B holds every figure. Raises StoreError where it does not within `patience_s`."""
+        import wandb
+
+        api = wandb.Api(timeout=20)
+        give_up_at = time.monotonic() + self.patience_s
+        for contestant in exported.contestants:
+            path = f"{entity or api.default_entity}/{project}/{_run_id(exported, contestant)}"
+            while missing := _missing(contestant.numbers(), api.run(path).summary_metrics):
+                if time.monotonic() > give_up_at:
+                    more = f" and {len(missing) - 1} more figures" if missing[1:] else ""
+                    raise StoreError(f"W&B took the runs, but {path} does not hold what was sent: {missing[0]}{more}")
+                time.sleep(1)
+                api.flush()
+
+
+def _missing(sent: Mapping[str, float], there: Mapping[str, Any]) -> list[str]:
+    """The figures that are not there; the last digit may have been lost on the way through a server's database."""
+    return [
+        name
+        for name, value in sent.items()
+        if not isinstance(there.get(name), int | float) or not math.isclose(there[name], value, rel_tol=1e-12)
+    ]
 
 
 def _project(exported: Exported) -> tuple[str, str]:
