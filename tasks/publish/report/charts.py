@@ -29,7 +29,7 @@ def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
         x=alt.X("checkpoint:N", sort=alt.EncodingSortField("order", op="min"), axis=_slanted(rows)), color=colour
     )
     score = alt.Scale(zero=False, nice=True)
-    y = alt.Y("estimate:Q", title=scale_title, scale=score, axis=alt.Axis(tickCount=5))
+    y = alt.Y("estimate:Q", title=scale_title, scale=score, axis=_axis(rows, 5, ("estimate", "ci_low", "ci_high")))
     band = base.mark_area(opacity=0.14).encode(y=alt.Y("ci_low:Q", title=scale_title, scale=score), y2=alt.Y2("ci_high"))
     line = base.mark_line(strokeWidth=2).encode(y=y)
     rule = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("ci_low:Q"), y2=alt.Y2("ci_high"))
@@ -39,25 +39,25 @@ def trend(rows: Sequence[Row], scale_title: str) -> alt.TopLevelMixin:
 
 def intervals(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     """A point and its interval for each name, in the rows' order. Rows: name, order, value, low, high, is_marked."""
-    return _sized(alt.layer(*_spans(title, alt.Axis())), _height(rows))
+    return _sized(alt.layer(*_spans(rows, title, alt.Axis())), _height(rows))
 
 
 def differences(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     """The same around a line at 0: no difference. A name is a number, not shown, and two lines: who, and against whom."""
     names = alt.Axis(labelExpr="slice(split(datum.label, '\\n'), 1)", labelLimit=200, labelLineHeight=12)
     zero = _chart().mark_rule(color=INK, strokeDash=[3, 3]).encode(x=alt.XDatum(0))
-    return _sized(alt.layer(zero, *_spans(title, names)), _height(rows, 34))
+    return _sized(alt.layer(zero, *_spans(rows, title, names)), _height(rows, 34))
 
 
-def _spans(title: str, names: alt.Axis) -> tuple[alt.Chart, alt.Chart]:
+def _spans(rows: Sequence[Row], title: str, names: alt.Axis) -> tuple[alt.Chart, alt.Chart]:
     base = _chart().encode(
         y=alt.Y("name:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=names),
         color=alt.Color("is_marked:N", scale=alt.Scale(domain=[True, False], range=[ACCENT, QUIET]), legend=None),
     )
     scale = alt.Scale(zero=False, nice=True)
-    rule = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelFlush=False)), x2=alt.X2("high")
-    )
+    axis = _axis(rows, 6, ("value", "low", "high"))
+    axis.labelFlush = False
+    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2=alt.X2("high"))
     return rule, base.mark_point(filled=True, size=60, opacity=1, shape="circle").encode(x=alt.X("value:Q"))
 
 
@@ -108,7 +108,7 @@ def failures(rows: Sequence[Row]) -> alt.TopLevelMixin:
     return _sized(chart, _height(rows))
 
 
-def nights(title: str) -> alt.TopLevelMixin:
+def nights(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     """A series over nights, hollow where another judge measured one (`is_bridged`).
 
     Rows: run_date (ISO), is_alarm, is_bridged; estimate, ewma, limit_low, limit_high, null where there is none.
@@ -120,12 +120,18 @@ def nights(title: str) -> alt.TopLevelMixin:
     limits = base.mark_area(fill=LINE, opacity=0.8).encode(
         y=alt.Y("limit_low:Q", title=title, scale=score), y2=alt.Y2("limit_high")
     )
-    nightly = base.encode(y=alt.Y("estimate:Q", axis=alt.Axis(tickCount=4)))
+    nightly = base.encode(y=alt.Y("estimate:Q", axis=_axis(rows, 4, ("estimate", "ewma", "limit_low", "limit_high"))))
     point = nightly.transform_filter("!datum.is_bridged").mark_point(filled=True, size=14, color=QUIET, opacity=0.9)
     carried = nightly.transform_filter("datum.is_bridged").mark_point(size=14, color=QUIET, opacity=0.9, strokeWidth=1)
     mean = base.mark_line(color=ACCENT, strokeWidth=2).encode(y=alt.Y("ewma:Q"))
     alarm = base.transform_filter("datum.is_alarm").mark_point(shape="triangle-up", filled=True, size=75, color=ALARM, opacity=1)
     return _sized((limits + point + carried + mean + alarm.encode(y=alt.Y("estimate:Q"))), 150)
+
+
+def _axis(rows: Sequence[Row], n_ticks: int, names: Sequence[str]) -> alt.Axis:
+    """The axis of numbers. Where all are one, its digits are named: Vega would write that lone tick as a whole number."""
+    values = {f"{row[name]:.6g}" for row in rows for name in names if row[name] is not None}
+    return alt.Axis(tickCount=n_ticks, format=".4~r" if len(values) == 1 else alt.Undefined)
 
 
 def _sized(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height_px: int) -> alt.TopLevelMixin:

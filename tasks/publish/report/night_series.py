@@ -1,4 +1,4 @@
-"""A benchmark's nights for the index: drawings of its series and anchors, alarms, and which have no limits yet."""
+"""A benchmark's nights for the index: drawings of its series and anchors, alarms, and what was not watched."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.metrics import HEADLINE
-from schemas.statuses.nights import N_BASELINE, DriftReason
+from schemas.statuses.nights import N_BASELINE
 from tasks.publish.living_tables import drift_rows
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.figures import Figure
@@ -22,8 +22,8 @@ N_ALARMS_SHOWN = 12
 class Nights:
     """A benchmark's nights: drawings, the last night of each series, the alarms, newest first; false ones to be expected.
 
-    Rows are of drift_rows(). `n_watched` series have limits; `not_watched` says so of the others. `is_bridged`: another judge
-    measured some of the nights, and a bridge shifted them.
+    Rows are of drift_rows(). `n_watched` series have limits; `not_watched` says so of the others, and which of these were not
+    looked at on their last night. `is_bridged`: another judge measured some of the nights, and a bridge shifted them.
     """
 
     figures: list[Figure]
@@ -53,16 +53,30 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     drawn = [*_drawings(alarmed_first, n_charted)]
     spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
     last = [mine[-1] for mine in series]
-    young = [row for row in last if row["reason"] == DriftReason.BASELINE_INCOMPLETE]
-    said = _not_watched(young, len(last)) if young else ""
+    young = [mine[-1] for mine in series if not _has_limits(mine)]
+    unseen = [mine[-1] for mine in series if _has_limits(mine) and mine[-1]["limit_low"] is None and not mine[-1]["is_alarm"]]
+    said = " ".join([*_not_watched(young, len(last)), *_not_looked_at(unseen, len(last))])
     is_bridged = any(row["measured_by"] != row["judge_model"] for row in rows)
     return Nights(drawn, last, alarms[:N_ALARMS_SHOWN], len(alarms), spent, len(last) - len(young), said, is_bridged)
 
 
-def _not_watched(young: Sequence[Row], n_series: int) -> str:
+def _has_limits(mine: list[Row]) -> bool:
+    """Whether a series is watched by now: a last night that is no observation has none of its own. Another size begins anew."""
+    return any(row["limit_low"] is not None for row in mine if row["n_judgements"] == mine[-1]["n_judgements"])
+
+
+def _not_watched(young: Sequence[Row], n_series: int) -> Iterator[str]:
     """Of the last nights of series without limits."""
-    which = "Not watched yet" if len(young) == n_series else f"{len(young)} of {n_series} series not watched yet"
-    return f"{which}: {max(row['n_baseline'] or 0 for row in young)} of the {N_BASELINE} nights that limits need."
+    if young:
+        which = "Not watched yet" if len(young) == n_series else f"{len(young)} of {n_series} series not watched yet"
+        yield f"{which}: {max(row['n_baseline'] or 0 for row in young)} of the {N_BASELINE} nights that limits need."
+
+
+def _not_looked_at(unseen: Sequence[Row], n_series: int) -> Iterator[str]:
+    """Of the last nights of watched series, where they were no observation."""
+    if unseen:
+        which = "The last night" if len(unseen) == n_series else f"The last night of {len(unseen)} of {n_series} series"
+        yield f"{which} could not be looked at: {', '.join(sorted({words(row['reason']) for row in unseen}))}."
 
 
 def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
@@ -99,7 +113,7 @@ def _figure(series: list[Row], of: str) -> Figure | None:
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
     if any(row["is_bridged"] for row in shown):
         title += f", judged by {_judges(series)}"
-    return Figure(title, draw(nights_chart("mean"), shown, label), is_cut=False)
+    return Figure(title, draw(nights_chart(shown, "mean"), shown, label), is_cut=False)
 
 
 def _is_out(row: Row) -> bool:

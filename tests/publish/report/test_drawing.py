@@ -59,7 +59,7 @@ DRAWN = {
         rows,
     ),
     "failures": lambda name: (charts.failures(rows := [{"name": name, "order": 0, "reason": name, "n": 3}]), rows),
-    "nights": lambda name: (charts.nights(name), night_rows()),
+    "nights": lambda name: (charts.nights(night_rows(), name), night_rows()),
 }
 
 
@@ -123,6 +123,18 @@ def test_a_trend_of_several_models_names_each_and_draws_no_two_alike(has_interva
     assert len(set(points)) >= len(models)
     alone = [row for row in rows if row["model"] == "model-3"]
     assert "model-3" not in draw(charts.trend(alone, "mean"), alone, ""), "one model needs no legend"
+
+
+@pytest.mark.parametrize("which", ["trend", "intervals", "nights"])
+def test_a_lone_tick_is_named_with_its_digits(which):
+    """All values are one: Vega would name it 8."""
+    chart = {"trend": charts.trend, "intervals": charts.intervals, "nights": charts.nights}[which]
+    _, rows = DRAWN[which]("plain")
+    same = dict.fromkeys(("estimate", "ewma", "value", "low", "high", "ci_low", "ci_high", "limit_low", "limit_high"), 7.739)
+    rows = [row | {name: same[name] for name in row.keys() & same.keys()} for row in rows]
+    texts = [element.text for element in ET.fromstring(draw(chart(rows, "mean"), rows, "")).iter() if element.text]
+    assert "7.739" in texts
+    assert "8" not in texts
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 40])

@@ -161,6 +161,29 @@ def test_no_alarm_is_said_only_of_what_is_watched(tmp_path, small, publish_one, 
     assert says in write_index(tmp_path).read_text()
 
 
+@pytest.mark.parametrize("reason", ["nothing_new", "refusal"])
+@pytest.mark.parametrize(
+    ("n_young", "n_old", "size", "says"),
+    [
+        (2, 0, 9, "Not watched yet: 2 of the 30 nights that limits need. Points are"),
+        (0, 3, 9, "No alarm. The last night could not be looked at: {}. Points are"),
+        (2, 3, 9, "that limits need. The last night of 1 of 2 series could not be looked at: {}. Points are"),
+        (0, 3, 8, "Not watched yet: 2 of the 30 nights that limits need. Points are"),
+    ],
+    ids=["never watched", "watched before", "one of each", "a dataset of another size"],
+)
+def test_a_last_night_that_is_no_observation_does_not_make_a_series_watched(
+    tmp_path, small, publish_one, reason, n_young, n_old, size, says
+):
+    publish_one(tmp_path, small, 0)
+    no_limits = {"verdict": "unknown", "reason": "baseline_incomplete", "n_baseline": 2, "limit_low": None, "limit_high": None}
+    rows = [drift_row(n, model="young", **no_limits) for n in range(n_young)] + [drift_row(n) for n in range(n_old)]
+    last = no_limits | {"reason": reason, "estimate": None, "n_judgements": size}
+    rows += [drift_row(9, model=model, **last) for model in {row["model"] for row in rows}]
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame(rows))
+    assert says.format(reason.replace("_", " ")) in write_index(tmp_path).read_text()
+
+
 def test_the_anchors_are_drawn_once_and_stand_in_the_table(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     moved = {"anchor_set": "a" * 64, "anchor_limit_low": 4.9, "anchor_limit_high": 5.1, "anchor_estimate": 4.125}
