@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.commands.options import BenchmarkFile, DryRun, MaxUsd, RetryOption, RunnerOption, check_forgets_nothing
-from flows.commands.printed.alarms import alarms_of, print_alarms
+from flows.commands.printed.alarms import alarms_of, lost_anchors_of, print_alarms, print_lost_anchors
 from flows.commands.printed.plan import print_plan
 from flows.commands.running import shown_by_prefect
 from flows.commands.tables import print_leaderboard, print_summary
@@ -71,7 +71,7 @@ def nightly(
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is already published ({summary.publication_id[:12]}); nothing was sent")
         opened = open_night(file, summary.run_date, is_asking=False)
-        print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
+        _print_drift(out, summary, opened)
         return _print_not_current(out, opened)
     opened = open_night(file, summary.run_date, is_asking=False)
     return max(_print_night(out, summary, summary.run, opened), _print_not_current(out, opened))
@@ -149,6 +149,13 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
     if summary.same_as is not None:
         out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
     print_summary(out, ran)
-    print_alarms(out, alarms_of(find_publication(opened.lake.root, summary.publication_id)))
+    _print_drift(out, summary, opened)
     is_stale = summary.same_as is not None and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
     return 1 if ran.is_blocked or is_stale else 0
+
+
+def _print_drift(out: Console, summary: "NightSummary", opened: StageContext) -> None:
+    """What the night lost of its anchors, and its alarms."""
+    published = find_publication(opened.lake.root, summary.publication_id)
+    print_lost_anchors(out, lost_anchors_of(published, opened.rubrics))
+    print_alarms(out, alarms_of(published))

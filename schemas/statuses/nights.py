@@ -22,7 +22,7 @@ class DriftReason(StrEnum):
     BASELINE_INCOMPLETE = "baseline_incomplete"  # fewer nights than the baseline needs
     NOTHING_NEW = "nothing_new"  # the same checkpoint with the same replies: no new observation
     SEVERAL_CHECKPOINTS = "several_checkpoints"  # the night has several checkpoints of the model; Salon does not choose one
-    NO_ANCHOR = "no_anchor"  # an alarm, but no anchors were asked this night
+    NO_ANCHOR = "no_anchor"  # an alarm, but no anchors were asked this night, or too few were scored
     ANCHOR_BASELINE_INCOMPLETE = "anchor_baseline_incomplete"  # an alarm, but too few nights of these anchors
     CANNOT_SEPARATE = "cannot_separate"  # an alarm that the anchors neither show nor rule out: too few or too noisy anchors
 

@@ -16,7 +16,7 @@ ANCHOR_SET = Field("anchor_set", pa.string(), "sha256 over the sorted sample ids
 ANCHOR_ESTIMATE = number(
     "anchor_estimate",
     "Mean of the frozen anchors, judged again this night. If some have no score: the anchors' mean level plus how far the scored "
-    "ones lie from their own levels.",
+    "ones lie from their own levels; null if too few have one.",
 )
 ANCHOR_SE = number("anchor_se", "Standard error of anchor_estimate, with prompts as clusters.", low=0)
 N_ANCHORS_FAILED = count(

@@ -1,8 +1,12 @@
-"""A night's alarms in the terminal: which series are beyond their limits, on what it is blamed, since when. They are drift's."""
+"""A night's alarms in the terminal: which series are beyond their limits, on what it is blamed, since when. They are drift's.
 
-from collections.abc import Sequence
+So is what a night lost of its anchors, which no alarm says and no table of scores counts.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import groupby
 from typing import Any
 
 import polars as pl
@@ -10,7 +14,9 @@ from rich.text import Text
 
 from flows.commands.printed.judge_moves import unless_spoiled
 from flows.nights.record import notes
+from flows.nights.series import cells_of_nights
 from flows.observability.terminal import Console, one_line
+from rubrics.model import Rubric
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import DriftVerdict
 from tasks.publish.leaderboard import LeaderboardRow
@@ -49,6 +55,24 @@ def print_alarms(console: Console, found: Sequence[dict[str, Any]]) -> None:
     if found:
         more = f"and {len(found) - _N_SHOWN} more; " if len(found) > _N_SHOWN else ""
         console.print(f"            {more}the nights are drawn on the index: salon open --index", style="dim")
+
+
+def lost_anchors_of(publication: Publication, rubrics: Mapping[str, Rubric]) -> list[dict[str, Any]]:
+    """The anchors' cells of the night that this publication is, where some have no score; `rubrics` are today's."""
+    found = unless_spoiled(
+        lambda: [cells_of_nights(publication.folder.parents[3], [publication], rubrics).anchors], "which anchors have no score"
+    )
+    return [row for cells in found for row in cells.sort("rubric_id", "judge_model", "dimension").to_dicts() if row["n_failed"]]
+
+
+def print_lost_anchors(console: Console, lost: Sequence[dict[str, Any]]) -> None:
+    """A line for each rubric and judge under whom anchors have no score; nothing without any."""
+    for (rubric_id, judge), rows in groupby(lost, key=lambda row: (row["rubric_id"], row["judge_model"])):
+        mine = list(rows)
+        most, blocked = max(mine, key=lambda row: row["n_failed"]), [row["dimension"] for row in mine if row["estimate"] is None]
+        said = f"{most['n_failed']:,} of {most['n_judgements']:,} without a score under {rubric_id}, judged by {judge}"
+        mean = f": no mean of {', '.join(blocked)}, so whether the judge drifted is unknown this night" if blocked else ""
+        console.print(Text(one_line(f"anchors     {said}{mean}"), style="red" if blocked else ""))
 
 
 def with_alarms(rows: Sequence[LeaderboardRow], found: Sequence[dict[str, Any]]) -> list[LeaderboardRow]:

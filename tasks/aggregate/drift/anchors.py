@@ -77,9 +77,9 @@ def with_the_missing(frozen: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame
     """`frozen` with the means of nights that lack anchors made comparable; others stay as they are to the last digit.
 
     `frozen`: a row for each night of a series, with run_date, _SERIES and anchor_estimate; `scored`: benchmark, run_date and
-    SCORED of the same nights. No night looks at a later one.
+    SCORED of the same nights. No night looks at a later one, nor at one whose anchors have no mean.
     """
-    own = frozen.drop("category")  # of all of them together
+    own = frozen.filter(pl.col("anchor_estimate").is_not_null()).drop("category")  # of all of them together
     rows = own.join(scored, on=["benchmark", "run_date", *ANCHOR[:-1]]).sort("run_date", "category")
     moved = [one for series in rows.partition_by(_SERIES) for one in _moves(series)]
     schema = {name: frozen.schema[name] for name in (*_SERIES, "run_date")} | {"move": pl.Float64()}

@@ -51,8 +51,7 @@ def night_series(
         bridge_se=0.0,
         anchor_bridge_se=0.0,
     )
-    asked = _latest(anchors).filter(pl.col("estimate").is_not_null())
-    frozen = asked.select(
+    frozen = _latest(anchors).select(
         *_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se", n_anchors_failed="n_failed"
     )
     if scored:

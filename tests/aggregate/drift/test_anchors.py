@@ -103,7 +103,17 @@ def test_a_judge_that_grew_harder_is_told_where_an_anchor_came_late(charted):
 
 def test_a_category_without_a_scored_anchor_has_no_mean(charted):
     night = charted(11, refused(10, "text 0", "text 1", "text 2")).row(10, named=True)
-    assert (night["anchor_estimate"], night["anchor_set"]) == (None, None)
+    assert (night["anchor_estimate"], night["n_anchors_failed"]) == (None, 3)
+
+
+def test_a_night_without_a_mean_of_the_anchors_moves_no_other(charted):
+    """The first, too: what it could score is not what the later ones are held against."""
+    lost = refused(0, "colour 10", "colour 11") | refused(9, "colour 10", "colour 11")
+    found = charted(12, lost | refused(11, "colour 11"), floor=0.9)
+    assert found["n_anchors_failed"].to_list() == [2, *[0] * 8, 2, 0, 1]
+    assert found["anchor_estimate"].is_null().to_list() == [night in (0, 9) for night in range(12)]
+    assert found["anchor_set"].n_unique() == 1
+    assert found["anchor_estimate"][11] == pytest.approx(MEAN - 0.02, abs=1e-9)
 
 
 _NIGHTS = 9

@@ -120,12 +120,14 @@ def test_without_anchors_none_of_them_failed_and_none_was_scored(anchored):
     assert (row["anchor_set"], row["n_anchors_failed"]) == (None, None)
 
 
-def test_anchors_under_the_floor_are_no_anchors(anchored):
+def test_anchors_under_the_floor_have_no_mean_and_are_counted(anchored):
     rows = rows_of(3)
+    whole, frozen = anchored(rows, 3)
+    anchor_set = night_series([whole], [frozen])["anchor_set"][0]
     rows[-1] |= {"scores": {"q": "refusal"}}  # three of four, and the floor is 90 %
     whole, frozen = anchored(rows, 3)
     row = night_series([whole], [frozen]).row(0, named=True)
-    assert (row["anchor_estimate"], row["anchor_set"]) == (None, None)
+    assert (row["anchor_estimate"], row["anchor_set"], row["n_anchors_failed"]) == (None, anchor_set, 1)
 
 
 def test_several_checkpoints_of_a_model_are_no_observation(anchored):

@@ -150,3 +150,27 @@ def test_a_first_night_that_failed_is_no_night_that_never_was(
     assert (check.code, doctor.code) == (1, 3)
     said = f"none is yet: 1 run sent requests and ended without a publication, the last for the night of {DUE}"
     assert findings(doctor.out)["last night"].endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("n_lost", "says"),
+    [
+        (0, None),
+        (1, "anchors     1 of 24 without a score under alignment, judged by salon-demo-judge\n"),
+        (20, "judged by salon-demo-judge: no mean of score, so whether the judge drifted is unknown this night\n"),
+    ],
+)
+def test_a_night_tells_of_the_anchors_it_lost(
+    world: World, provider: Provider, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, n_lost: int, says: str | None
+) -> None:
+    """No score of its table is missing: no checkpoint is new."""
+    monkeypatch.setenv("COLUMNS", "300")
+    provider.then = GOOD
+    file = write_benchmark(world.folder, provider.url, limits="requests_per_minute = 60000\n[gate]\nmin_coverage = 0.5")
+    run_night(RunContext.of(open_night(file, BEFORE)))
+    assert salon("anchors", "freeze", file, "--n", "24").code == 0
+    provider.script = deque([REFUSAL] * n_lost)
+    night = salon("nightly", file)
+    assert (night.code, "No score is missing." in night.out) == (0, True), night.out
+    assert ("anchors     " in night.out, says is None or says in night.out) == (says is not None, True), night.out
+    assert says is None or says in salon("nightly", file).out, "as when it is found published"
