@@ -4,7 +4,8 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 """
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, LISTING, partition_folder, tables_folder
 from tasks.publish.reading import Publication, readable
 from tasks.publish.withdrawn import taken_back
+from tasks.regular_files import content_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -67,7 +69,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
                 gone = taken_back(lake_root)
-                _list_publications(database, gone, mine, held)
+                _list_publications(database, gone, noted_nights(lake_root, benchmark), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
                 _take_agreements(database, held)
@@ -119,7 +121,7 @@ def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
     gone = taken_back(lake_root)
-    _list_publications(database, gone, *_readable(lake_root, benchmark))
+    _list_publications(database, gone, noted_nights(lake_root, benchmark), *_readable(lake_root, benchmark))
     _declare(database, benchmark, gone)
 
 
@@ -138,24 +140,36 @@ def _readable(lake_root: Path, benchmark: str) -> tuple[list[Publication], list[
 
 
 def _list_publications(
-    database: "DuckDBPyConnection", gone: Collection[str], mine: Iterable[Publication], held: Iterable[Publication]
-) -> None:
+    database: "DuckDBPyConnection", gone: Collection[str], noted: Collection[str], mine: Iterable[Publication],
+    held: Iterable[Publication],
+) -> None:  # fmt: skip
     made: list[tuple[object, ...]] = [
-        (one.publication_id, one.run_date, one.is_current, one.publication_id in gone) for one in mine
+        (name := one.publication_id, one.run_date, one.is_current, name in gone, name in noted or not noted) for one in mine
     ]
     agreed: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in held]
-    for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN"), ("agreements", agreed, "")):
+    for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN, is_night BOOLEAN"), ("agreements", agreed, "")):
         database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")
         if rows:
             database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)  # noqa: S608
+
+
+def noted_nights(lake_root: Path, benchmark: str) -> set[str]:
+    """The publications that `salon nightly` noted as nights (flows/nights/record.py). Raises CorruptLakeError."""
+    found, folder = set[str](), lake_root / "nights" / benchmark
+    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    for path in sorted(folder.glob("*.json")):
+        try:
+            found.add(str(json.loads(content_of(path))["publication_id"]))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise CorruptLakeError(f"{path} is not a valid record of a night; delete it and run that night again") from error
+    return found
 
 
 def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None:
     schema = table.schema
     if PUBLISHED.name in key_of_all(table) and PUBLISHED.name not in table.columns:  # else read off the path
         schema = schema.append(pa.field(PUBLISHED.name, pa.string()))
-    empty = pa.Table.from_batches([], schema)
-    database.register("empty", empty)
+    database.register("empty", pa.Table.from_batches([], schema))
     database.execute(f'CREATE TABLE "{name}" AS FROM empty')
     database.unregister("empty")
 
@@ -164,7 +178,7 @@ _LISTED = {
     "publications": "Every publication of the benchmark. Key: publication_id.",
     "agreements": "Every agreement with people or a judge. Key: publication_id.",
     "current_publication": "The publication that latest.json names; no row where none is current yet.",
-    "nightly_publications": "Of each run date the publication its last run made or found, if not taken back. Key: run_date.",
+    "nightly_publications": "Of each run date its night: of those with is_night, not taken back, its last run's. Key: run_date.",
     "leaderboard": "The rankings of the current publication, best first. Key: that of standings.",
     "win_rates": "Who wins how often in pairs, in the current publication. Key: that of preferences.",
     "pair_leaderboard": "The ratings that pairs give, in the current publication, best first. Key: that of preference_ratings.",
@@ -175,6 +189,7 @@ _ABOUT = {
     "run_date": RUN_DATE.about,
     "is_current": "Whether latest.json names it: of agreements, agreement/latest.json.",
     "is_withdrawn": "Whether it was taken back (salon withdraw), and no run has made it since.",
+    "is_night": "Whether it may be its date's night: salon nightly noted it as one, or has noted none of the benchmark yet.",
 }
 _MADE_OF = {"leaderboard": (STANDINGS, BENCHMARK_LONG), "trend": (BENCHMARK_LONG,), "win_rates": (PREFERENCES,),
     "pair_leaderboard": (PREFERENCE_RATINGS,)}  # fmt: skip

@@ -37,7 +37,8 @@ CREATE VIEW leaderboard AS
         estimate DESC NULLS LAST, model, checkpoint;
 CREATE VIEW nightly_publications AS
     SELECT run_date, arg_max(publication_id, finished_at) AS publication_id
-    FROM runs SEMI JOIN (FROM publications WHERE NOT is_withdrawn) USING (publication_id) GROUP BY run_date ORDER BY run_date;
+    FROM runs SEMI JOIN (FROM publications WHERE is_night AND NOT is_withdrawn) USING (publication_id)
+    GROUP BY run_date ORDER BY run_date;
 CREATE VIEW trend AS
     SELECT run_date, rubric_id, judge_model, dimension, model, checkpoint, estimate, ci_low, ci_high, coverage, status,
         publication_id, estimand, benchmark, rubric_version

@@ -1,6 +1,7 @@
 """salon.duckdb and views.sql: the same numbers as the Parquet files, from any working directory, and descriptions inside."""
 
 import os
+import re
 import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,6 +10,8 @@ import duckdb
 import polars as pl
 import pytest
 
+from flows.nights.record import Night, note_night
+from schemas.errors import CorruptLakeError
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import PICTURES, RUNS
 from tasks.lake.reading import Lake
@@ -122,6 +125,28 @@ def test_a_date_whose_last_runs_publication_is_gone_is_that_of_the_one_that_is_t
     with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
         found = database.sql("SELECT run_date::VARCHAR, publication_id FROM nightly_publications").fetchall()
         assert found == [("2026-11-03", name_digest("publication"))]
+
+
+@pytest.mark.parametrize(
+    ("noted", "night"), [({}, "next"), ({"2026-11-03": "publication"}, "publication"), ({"2026-11-02": "gone"}, None)]
+)
+def test_once_nights_are_noted_a_later_run_of_the_date_takes_no_ones_place(lake_root, name_digest, noted, night):
+    for hour, name in ((1, "publication"), (2, "next")):
+        _note_run(lake_root, name_digest(name), hour)
+    for day, name in noted.items():
+        about = Night({"north": "1"})
+        note_night(lake_root, "nightly", about, date.fromisoformat(day), name_digest(name), is_whole=True)
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        shown = database.sql("SELECT run_date::VARCHAR, publication_id FROM nightly_publications").fetchall()
+    assert shown == ([("2026-11-03", name_digest(night))] if night else [])
+
+
+def test_a_night_whose_note_is_spoiled_is_named(lake_root):
+    note = lake_root / "nights/nightly/2026-11-03.json"
+    note.parent.mkdir(parents=True)
+    note.write_text("{}")
+    with pytest.raises(CorruptLakeError, match=re.escape(f"{note} is not a valid record of a night; delete it and run")):
+        write_duckdb(lake_root, "nightly")
 
 
 def test_without_tables_there_is_no_file(tmp_path):

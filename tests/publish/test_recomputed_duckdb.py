@@ -40,12 +40,13 @@ def file(small_lake, put, name_digest) -> Path:
         ),
         ("UPDATE publications SET is_current = NOT is_current", PUBLICATIONS, "{publication}"),
         ("DELETE FROM publications WHERE is_current", PUBLICATIONS, "{next}"),
-        ("INSERT INTO publications VALUES ('mine', '2026-11-05', false, false)", PUBLICATIONS, "mine"),
+        ("INSERT INTO publications VALUES ('mine', '2026-11-05', false, false, true)", PUBLICATIONS, "mine"),
         ("UPDATE publications SET is_withdrawn = true WHERE is_current", PUBLICATIONS, "{next}"),
+        ("UPDATE publications SET is_night = false WHERE is_current", PUBLICATIONS, "{next}"),
     ],
     ids=[
         "a view redefined", "a view more", "a table for a view", "a view elsewhere", "a view of files", "a macro more",
-        "a macro redefined", "another is current", "a publication gone", "a publication more", "one taken back",
+        "a macro redefined", "another is current", "a publication gone", "a publication more", "one taken back", "no night",
     ],
 )  # fmt: skip
 def test_what_lies_beside_the_rows_is_found(file, name_digest, statement, place, row):
