@@ -18,6 +18,11 @@ import streamlit as st
 LAKE = Path(sys.argv[1] if len(sys.argv) > 1 else "lake").resolve()
 BENCHMARK = sys.argv[2] if len(sys.argv) > 2 else "demo"
 FILE = LAKE / "publish" / "v1" / BENCHMARK / "salon.duckdb"
+NEWEST = """SELECT publication_id, run_date FROM publications LEFT JOIN (
+        SELECT publication_id, min(finished_at) AS made_at FROM runs GROUP BY publication_id
+    ) USING (publication_id)
+    WHERE NOT is_withdrawn OR is_current ORDER BY run_date DESC, made_at DESC NULLS LAST, is_current DESC LIMIT 1"""
+"""Of the publications that stand the newest, which is held back where it is not current."""
 
 
 def ask(question: str, *values: object) -> pd.DataFrame:
@@ -64,9 +69,11 @@ def show_leaderboard(ranking: tuple[str, str, str]) -> None:
 
 
 def show_trend(ranking: tuple[str, str, str]) -> None:
-    """Each checkpoint over the nights, and the nights on which a series left its limits."""
+    """Each checkpoint over the nights under each version of the rubric, and the nights on which a series left its limits."""
     rows = ask(
-        """SELECT run_date, model || ' / ' || checkpoint AS name, estimate, ci_low, ci_high FROM trend
+        """SELECT run_date, model || ' / ' || checkpoint ||
+            CASE WHEN count(DISTINCT rubric_version) OVER () > 1 THEN ', version ' || rubric_version ELSE '' END AS name,
+            estimate, ci_low, ci_high FROM trend
         WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date""",
         *ranking,
     )
@@ -158,11 +165,16 @@ if not FILE.is_file():
 st.title(BENCHMARK)
 current = ask("SELECT run_date, publication_id FROM current_publication")
 if current.empty:
-    st.warning("No publication is current: none was good enough yet. `salon table` shows the newest, and why. What there is:")
-    st.dataframe(ask("SELECT run_date, publication_id FROM publications ORDER BY ALL"), hide_index=True, width="stretch")
+    listed = ask("SELECT run_date, publication_id, is_withdrawn FROM publications ORDER BY ALL")
+    none = "all were taken back" if listed["is_withdrawn"].all() else "none that stands was good enough yet"
+    st.warning(f"No publication is current: {none}. `salon table` shows the newest, and why. What there is:")
+    st.dataframe(listed, hide_index=True, width="stretch")
     st.stop()
-now = current.iloc[0]
+now, newest = current.iloc[0], ask(NEWEST).iloc[0]
 st.caption(f"Current: {now['run_date']:%Y-%m-%d}, publication {now['publication_id'][:16]}")
+if newest["publication_id"] != now["publication_id"]:
+    held_back = f"{newest['publication_id'][:16]} of {newest['run_date']:%Y-%m-%d}"
+    st.warning(f"A newer publication, {held_back}, did not become current: `salon table` says why.")
 chosen = choose()
 is_pairs = not ask("SELECT 1 FROM pair_leaderboard WHERE rubric_id = ? LIMIT 1", chosen[0]).empty
 of_scores = (("Leaderboard", show_leaderboard), ("Nights", show_trend), ("Lowest scores", show_lowest))

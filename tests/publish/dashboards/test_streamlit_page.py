@@ -3,18 +3,22 @@
 import runpy
 import sys
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import duckdb
 import pandas as pd
+import polars as pl
 import pytest
 
 from schemas.tables.nights import DRIFT
+from schemas.tables.stored import RUNS
 from tasks.publish.duckdb_file import write_duckdb
+from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.publish.dashboards.mixed_lake import publish_mixed
-from tests.support.small_lake import SmallLake, filled_row, table_of
+from tests.support.small_lake import SmallLake, digest, filled_row, put_cells, table_of
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +89,57 @@ def test_where_no_publication_is_current_it_says_so_and_what_there_is(file: Path
     assert "No publication is current" in page.said()
     (listed,) = (value for name, value in page.shown if name == "dataframe")
     assert len(listed) == 1
+
+
+def withdraw(file: Path, publication_id: str) -> None:
+    note_withdrawn(file.parents[3], Withdrawal(publication_id, "demo", "2026-11-03", "2026-11-04T00:00", "here", "a clock", 9))
+    write_duckdb(file.parents[3], "demo")
+
+
+def test_publications_that_were_taken_back_are_marked(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file.parent / "latest.json").unlink()
+    withdraw(file, digest("publication"))
+    page = looked_at(file, monkeypatch)
+    assert "No publication is current: all were taken back." in page.said()
+    (listed,) = (value for name, value in page.shown if name == "dataframe")
+    assert listed["is_withdrawn"].to_list() == [True]
+
+
+def test_a_newer_publication_that_is_held_back_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch, small_cells: pl.DataFrame
+) -> None:
+    assert "did not become current" not in looked_at(file, monkeypatch).said()
+    pointer = (file.parent / "latest.json").read_bytes()
+    put_cells(file.parents[3], small_cells, benchmark="demo", publication_id=digest("next"), run_date=date(2026, 11, 4))
+    (file.parent / "latest.json").write_bytes(pointer)
+    write_duckdb(file.parents[3], "demo")
+    page = looked_at(file, monkeypatch)
+    said = f"A newer publication, {digest('next')[:16]} of 2026-11-04, did not become current: `salon table` says why."
+    assert [value for name, value in page.shown if name == "warning"] == [said]
+    withdraw(file, digest("next"))
+    assert "did not become current" not in looked_at(file, monkeypatch).said()
+
+
+@pytest.mark.parametrize(
+    ("versions", "names"),
+    [("1", {"lab/north / 1|a"}), ("12", {"lab/north / 1|a, version 1", "lab/north / 1|a, version 2"})],
+    ids=["one", "two"],
+)
+def test_each_version_of_a_rubric_has_a_line_of_its_own(
+    file: Path, monkeypatch: pytest.MonkeyPatch, versions: str, names: set[str]
+) -> None:
+    with duckdb.connect(str(file)) as database:
+        run = table_of(RUNS, [filled_row(RUNS, benchmark="demo", publication_id=digest("publication"))])
+        database.register("run", run.to_arrow())
+        database.execute("INSERT INTO runs BY NAME FROM run")
+        for version in versions:
+            changed = "'these_prompts' AS estimand, ? AS rubric_version"
+            total = "category = '__macro__' AND metric = 'mean' AND estimand = 'prompts_like_these'"
+            insert = f"INSERT INTO benchmark_long SELECT * REPLACE ({changed}) FROM benchmark_long WHERE {total}"
+            database.execute(insert, [version])
+    page = looked_at(file, monkeypatch, Rubric="small")
+    (_, trend) = (value for name, value in page.shown if name == "altair_chart")
+    assert set(trend.data["name"]) == names
 
 
 UNKNOWN = {"verdict": "unknown", "reason": "baseline_incomplete", "is_alarm": False}
