@@ -16,7 +16,9 @@ RunDate = Annotated[
     typer.Option(formats=["%Y-%m-%d"], help="The run's logical date; default: today in the file's [nightly] timezone, else UTC."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be asked, cost and take; nothing is sent.")]
-Checkpoints = Annotated[str | None, typer.Option(help="Only these checkpoints, separated by commas.")]
+Checkpoints = Annotated[
+    str | None, typer.Option(help="Only these checkpoints, separated by commas; one with a comma in double quotes.")
+]
 MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
 RunnerOption = Annotated[
     Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")

@@ -1,6 +1,7 @@
 """`salon demo`, `run`, `plan` and `import`: the commands that start a flow, and what they print before and after it."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -155,9 +156,13 @@ def shown_by_prefect(flow: Callable[P, Out]) -> Callable[P, Out]:
     return flow_of(flow)
 
 
+_WORD = re.compile(r'\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^,]*)(?:,|$)')
+
+
 def words_in(words: str | None) -> list[str] | None:
-    """What a comma-separated option names; None where it was not given."""
-    return [word for word in (part.strip() for part in words.split(",")) if word] if words else None
+    """What a comma-separated option names, one with a comma in double quotes as in CSV; None where it was not given."""
+    found = (quoted.replace('""', '"') or plain.strip() for quoted, plain in _WORD.findall(words or ""))
+    return [word for word in found if word] if words else None
 
 
 def print_expected(console: Console, folder: Path) -> None:

@@ -78,4 +78,7 @@ def in_sight(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _line(name: tuple[str, str], cells: list[Row | None], command: str | None) -> Line:
     is_open = any(cell is None or cell["state"] != "done" for cell in cells)
-    return Line(*name, cells, command.format(quote("/".join(name))) if command and is_open else None)
+    named = "/".join(name)
+    if "," in named or named.startswith('"'):  # the option's list is split at commas
+        named = '"' + named.replace('"', '""') + '"'
+    return Line(*name, cells, command.format(quote(named)) if command and is_open else None)

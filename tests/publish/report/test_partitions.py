@@ -1,10 +1,13 @@
 """The page of partitions: states, prices, moments, commands; hostile names stay texts; nothing is loaded from outside."""
 
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 
+from flows.commands.running import words_in
 from schemas.tables.stored import PARTITIONS
 from tasks.publish.report.partitions import partitions_page
 
@@ -75,6 +78,13 @@ def test_a_checkpoint_that_is_no_longer_among_the_sources_has_no_command():
     page = page_of([row("there", state="failed", n_left=1)], is_known=False)
     assert lines_of(page)[0].endswith("--checkpoints lab/there")
     assert "could not be looked through" in page
+
+
+@pytest.mark.parametrize(("model", "checkpoint"), [("mo del", "a,b"), ('"x"', 'y"z'), ('a"b', "step-1,"), ("lab", "step 1")])
+def test_the_command_names_its_checkpoint_alone(model, checkpoint):
+    page = page_of([], [(model, checkpoint)])
+    (command,) = re.findall("<code>(salon backfill[^<]*)</code>", page)
+    assert words_in(shlex.split(unescape(command))[-1]) == [f"{model}/{checkpoint}"]
 
 
 def test_hostile_names_stay_texts_and_nothing_is_loaded():
