@@ -43,6 +43,15 @@ FILTER = """() => {
 VIOLATIONS = """async () => (await axe.run()).violations
   .map((v) => `${v.impact}, ${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`)"""
 
+UPRIGHT_PX, BROAD_PX = 703, 965
+"""Of the narrower of A4 and Letter, upright and on its side, without the margins."""
+CUT = """([upright, broad]) => [...document.querySelectorAll(".wide, .matrix")].flatMap((wide) => {
+  const page = getComputedStyle(wide).page;
+  const edge = wide.getBoundingClientRect().left + (page === "broad" ? broad : upright) + 1;
+  return [...wide.querySelectorAll("th, td, .column")].filter((one) => one.checkVisibility()
+    && (one.getBoundingClientRect().right > edge || one.scrollWidth > one.clientWidth + 1)).map((one) => one.innerText);
+})"""
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -320,3 +329,11 @@ def test_the_gallery_s_filters_stand_in_the_address(opened):
     assert heard == []
     again.click("#filters button[type=reset]")
     again.wait_for_function("location.hash === '#gallery'")
+
+
+@pytest.mark.parametrize("name", ["small", "hostile", "large", "judged", "index", "partitions", "compare-small"])
+def test_no_number_of_a_table_is_cut_on_paper(opened, name):
+    page, _ = opened(name, viewport={"width": UPRIGHT_PX, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert page.evaluate(CUT, [UPRIGHT_PX, BROAD_PX]) == []
