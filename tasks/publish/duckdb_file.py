@@ -68,7 +68,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         try:
             with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
-                gone = taken_back(lake_root)
+                gone = {*taken_back(lake_root)}
                 _list_publications(database, gone, noted_nights(lake_root, benchmark), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
@@ -120,12 +120,12 @@ def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is
 
 def declare(database: "DuckDBPyConnection", lake_root: Path, benchmark: str) -> None:
     """What is in the file beside the tables' rows: which publications there are, views, macros. Its tables are empty."""
-    gone = taken_back(lake_root)
+    gone = {*taken_back(lake_root)}
     _list_publications(database, gone, noted_nights(lake_root, benchmark), *_readable(lake_root, benchmark))
     _declare(database, benchmark, gone)
 
 
-def _declare(database: "DuckDBPyConnection", benchmark: str, gone: Collection[str]) -> None:
+def _declare(database: "DuckDBPyConnection", benchmark: str, gone: set[str]) -> None:
     there = {name for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     for name, table in _HELD.items():
         if name not in there:
@@ -140,12 +140,10 @@ def _readable(lake_root: Path, benchmark: str) -> tuple[list[Publication], list[
 
 
 def _list_publications(
-    database: "DuckDBPyConnection", gone: Collection[str], noted: Collection[str], mine: Iterable[Publication],
-    held: Iterable[Publication],
-) -> None:  # fmt: skip
-    made: list[tuple[object, ...]] = [
-        (name := one.publication_id, one.run_date, one.is_current, name in gone, name in noted or not noted) for one in mine
-    ]
+    database: "DuckDBPyConnection", gone: set[str], noted: set[str], mine: Iterable[Publication], held: Iterable[Publication]
+) -> None:
+    ids: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in mine]
+    made = [(*row, row[0] in gone, row[0] in noted or not noted) for row in ids]
     agreed: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in held]
     for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN, is_night BOOLEAN"), ("agreements", agreed, "")):
         database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")
@@ -156,7 +154,7 @@ def _list_publications(
 def noted_nights(lake_root: Path, benchmark: str) -> set[str]:
     """The publications that `salon nightly` noted as nights (flows/nights/record.py). Raises CorruptLakeError."""
     found, folder = set[str](), lake_root / "nights" / benchmark
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    pull(lake_root, f"nights/{benchmark}")
     for path in sorted(folder.glob("*.json")):
         try:
             found.add(str(json.loads(content_of(path))["publication_id"]))
