@@ -99,9 +99,10 @@ def _scheduler(
         if due is None:
             yield wrong(
                 SCHEDULER,
-                f"{one['name']} has an active schedule but no scheduled run: no night will start",
-                "restart the server and check its log for scheduler errors; PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED "
-                "must be true there, and SQLAlchemy older than 2.1",
+                f"{one['name']} has an active schedule but no scheduled run: so far no night will start",
+                "the server makes the runs of a resumed schedule within a minute: run salon doctor again. If there is still "
+                "none, restart it and check its log for scheduler errors; PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED must be true "
+                "there, and SQLAlchemy older than 2.1",
             )
         else:
             yield ok(SCHEDULER, f"{one['name']}: next run {due:%Y-%m-%d %H:%M} UTC")

@@ -44,7 +44,9 @@ def test_a_run_that_the_schedule_made_is_started_by_the_worker_and_publishes(
         code, found = _doctor(server, salon, file)
         assert (code, found["Prefect server"][:4], found["clock"][:4]) == (3, "ok: ", "ok: ")
         assert found["worker"] == "wrong: no worker is alive on work pool salon-process"
-        assert found["scheduler"] == "wrong: nights-nightly has an active schedule but no scheduled run: no night will start"
+        assert (
+            found["scheduler"] == "wrong: nights-nightly has an active schedule but no scheduled run: so far no night will start"
+        )
         _kill_the_server_while_a_run_is_pending(server)
         due = due_soon(file)
         _deploy(server, salon, file)
