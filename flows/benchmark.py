@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from flows.executors.choose import opened_executor
@@ -11,12 +12,12 @@ from flows.observability.events import emit_blocked, emit_budget_reached
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
-from flows.partitions.grid import note_run, write_grid
+from flows.partitions.grid import kept_anew, note_run, noted_where_it_ends, write_grid
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
-from schemas.errors import GateBlockedError
+from schemas.errors import GateBlockedError, ProviderError
 from tasks.judge.batch.folders import BatchResults
 from tasks.stopping import heeding_sigterm
 
@@ -51,10 +52,15 @@ def benchmark(
                 if run_date is None:
                     check_today(context)
                 known = find_checkpoints(context, {}) if checkpoints else None
-                summary = run_pipeline(context, checkpoints, replies, known=known, is_retrying=retry is not None)
+                noted = partial(noted_where_it_ends, "run")
+                is_retrying = retry is not None
+                summary = run_pipeline(context, checkpoints, replies, known=known, is_retrying=is_retrying, while_asking=noted)
                 write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
             emit_blocked(run, error)
+            raise
+        except ProviderError:
+            kept_anew(RunContext.of(run, reporter=reporter), file)()
             raise
         if summary.asked.is_spent:
             spent_usd, limit_usd = summary.asked.cost_usd or 0.0, run.benchmark.limits.max_usd or 0.0

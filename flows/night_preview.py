@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from flows.executors.lake_use import lake_in_use
-from flows.nightly import night_of
+from flows.night_opening import night_of
 from flows.nights.record import Night, NightNote, night_budget, notes
 from flows.observability.progress import Reporter
 from flows.partitions.shown import shown_checkpoints
@@ -38,7 +38,7 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
     if own is not None and own.is_whole:
         return NightPreview(run.run_date, own, differs=differs_from_night(run, own.publication_id))
     with lake_in_use(run):
-        night, known = night_of(run, run.run_date if run.run_date < due else None)
+        night, known, _ = night_of(run, run.run_date if run.run_date < due else None)
         plan = previewed(file, run, shown_checkpoints(run, known)[0], night.anchor_set, known)
         with opened(run.ledger_url) as ledger:
             taken_usd = leased_usd(ledger, night_budget(run.name_in_ledger, run.run_date))

@@ -1,7 +1,7 @@
 """A night: which one is due, the newest checkpoints judged and the anchors asked anew, published and noted. Schedules: infra/."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -9,17 +9,19 @@ from pathlib import Path
 import polars as pl
 
 from flows.executors.choose import opened_executor
-from flows.night_opening import not_after, open_night
-from flows.nights.anchors import newest_anchor_set
-from flows.nights.checkpoints import Checkpoint, find_checkpoints, has_newer, made_until, newest
+from flows.night_opening import night_of, not_after, open_night
+from flows.nights.checkpoints import has_newer
 from flows.nights.finishing import check_in_time, until_finished
-from flows.nights.record import Night, mutex_name, note_night, note_told, notes
+from flows.nights.missing import night_before
+from flows.nights.record import mutex_name, note_night, note_told, notes
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
+    CHECKPOINT_MISSING,
     EVENTS,
     NIGHT_SHUT_OUT,
     NIGHT_STALE,
+    checkpoint_missing,
     judge_changed,
     night_failed,
     night_shut_out,
@@ -31,15 +33,15 @@ from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
 from flows.observability.waiting import say_stopping
-from flows.partitions.grid import note_run, write_grid
+from flows.partitions.grid import kept_anew, note_run, noted_where_it_ends, write_grid
 from flows.partitions.shown import shown_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
-from flows.run.since import differs_from_night
+from flows.run.since import changed_samples, differs_from_night, samples_differ
 from schemas.benchmark.file import Retry, Runner, load_benchmark
-from schemas.errors import GateBlockedError, SalonError, StoppedError
+from schemas.errors import GateBlockedError, ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.mutex import mutex
@@ -52,8 +54,9 @@ from tasks.stopping import heeding_sigterm
 class NightSummary:
     """What became of a night. `run` is None where it stood whole already: nothing was read and nothing asked.
 
-    `same_as`: the night before, where no model has had a newer checkpoint since. `changes`: judges under whose name another model
-    answered than on the night before.
+    `same_as`: the night before, where no model has had a newer checkpoint, or other samples of its newest, since. `changes`:
+    judges under whose name another model answered than on the night before. `gone` and `late`: the checkpoints that it lacks.
+    `changed_samples`: of whose checkpoints samples are others than on the night before.
     """
 
     run_date: date
@@ -63,6 +66,9 @@ class NightSummary:
     run: RunSummary | None
     same_as: date | None = None
     changes: tuple[ModelChange, ...] = ()
+    gone: Sequence[str] = ()
+    late: Sequence[str] = ()
+    changed_samples: str | None = None
 
 
 def nightly(
@@ -140,6 +146,9 @@ def _attempt(
     except GateBlockedError as error:
         emit_blocked(run, error)
         raise
+    except ProviderError:
+        kept_anew(RunContext.of(run, reporter=reporter), file)()
+        raise
     if summary.run is not None:
         ended.append((run, summary))
         asked = summary.run.asked
@@ -181,6 +190,8 @@ def _tell(run: StageContext, summary: NightSummary) -> None:
     sent = tell_prefect(run, summary.run, summary.run.cells, told=told)
     if summary.same_as is not None and NIGHT_STALE not in told:
         sent += send(name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
+    if (summary.gone or summary.late) and CHECKPOINT_MISSING not in told:
+        sent += send(name, run.run_date, [checkpoint_missing([*summary.gone, *summary.late])])
     shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
     if shut_out is not None and NIGHT_SHUT_OUT not in told:
         sent += send(name, run.run_date, [night_shut_out(shut_out)])
@@ -203,27 +214,28 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         if own is not None and own.is_whole and not is_retrying:
             if (said := differs_from_night(run, own.publication_id)) is not None:
                 run.reporter.say(said)
-            return NightSummary(run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None)
-        night, known = night_of(run, until)
-        before = max((day for day in noted if day < run.run_date.isoformat()), default=None)
-        is_same = before is not None and not has_newer(noted[before].checkpoints, night.checkpoints, known)
+            return NightSummary(
+                run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None, gone=own.gone, late=own.late
+            )
+        night, known, replaced = night_of(run, until)
+        before = night_before(noted, run.run_date)
         shown, left_out = shown_checkpoints(run, known)
-        for sentence in left_out:
+        for sentence in (*replaced, *left_out):
             run.reporter.say(sentence)
-        summary = run_pipeline(run, shown, known=known, night=night, is_retrying=is_retrying)
-        plan_id = note_run(run, summary.published.publication_id, "nightly").ids.plan_id
-        changes = tuple(adopt(ledger, run.name_in_ledger, plan_id, run.benchmark.judges))
-        if not summary.n_blocked:  # now that nothing is left to do
-            note_night(root, name, night, run.run_date, summary.published.publication_id, is_whole=True)
-        same_as = date.fromisoformat(before) if before is not None and is_same else None
+        summary = run_pipeline(
+            run, shown, known=known, night=night, is_retrying=is_retrying, while_asking=partial(noted_where_it_ends, "nightly")
+        )
         publication = summary.published.publication_id
-        return NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, same_as, changes)
-
-
-def night_of(run: StageContext, until: date | None) -> tuple[Night, list[Checkpoint]]:
-    """What the night is about, and the checkpoints there are; `until`: those made on that day or before."""
-    known = find_checkpoints(run)
-    known = known if until is None else made_until(known, until)
-    anchor_set, calendar = newest_anchor_set(run.lake.root, run.benchmark.name), run.benchmark.nightly
-    about = {one.model: one.checkpoint for one in newest(known).values()}
-    return Night(about, anchor_set, calendar.schedule, calendar.timezone), known
+        ids = note_run(run, publication, "nightly").ids
+        changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
+        if not summary.n_blocked:  # now that nothing is left to do
+            note_night(root, name, night, run.run_date, publication, is_whole=True)
+        about = NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, None, changes)
+        about = replace(about, gone=night.gone, late=night.late)
+        if before is None:
+            return about
+        changed = changed_samples(run, noted[before].publication_id, ids.dataset_id)
+        is_same = not has_newer(noted[before].checkpoints, night.checkpoints, known)
+        is_same = is_same and not any(f"{model}/{checkpoint}" in changed for model, checkpoint in night.checkpoints.items())
+        said = samples_differ(changed, f"the night of {before}") if changed else None
+        return replace(about, same_as=date.fromisoformat(before) if is_same else None, changed_samples=said)

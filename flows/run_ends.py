@@ -28,7 +28,8 @@ def end_of(given: object) -> State | None:
             said = f"{night} was already published ({given.publication_id[:12]}); nothing was sent"
             return Completed(message=said, data=given)
         stale = "" if given.same_as is None else f"; no fresh checkpoint since the night of {given.same_as}"
-        return Completed(name=_name(given.run), message=f"{night} is {_published(given.run)}{stale}", data=given)
+        more = "".join(f"; {said}" for said in (*given.gone, *given.late, given.changed_samples) if said)
+        return Completed(name=_name(given.run), message=f"{night} is {_published(given.run)}{stale}{more}", data=given)
     run = given.run if isinstance(given, BackfillSummary) else given
     if not isinstance(run, RunSummary):
         return None

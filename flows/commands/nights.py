@@ -25,6 +25,7 @@ from tasks.publish.reading import find_publication
 
 if TYPE_CHECKING:
     from flows.nightly import NightSummary
+    from flows.nights.record import Night, NightNote
     from flows.observability.progress import RunSummary
 
 Check = Annotated[bool, typer.Option("--check", help="Send nothing; say whether the night is published (exit code 1: no).")]
@@ -47,6 +48,7 @@ def nightly(
     from flows.night_opening import open_night
     from flows.nightly import nightly
     from flows.nights.finishing import until_finished
+    from flows.run.context import open_run
 
     night = run_date.date() if run_date else None
     if check:
@@ -67,13 +69,12 @@ def nightly(
         # The night tries again by itself once it runs; around it, for a Prefect server that is away when it is to begin.
         attempt = partial(shown_by_prefect(nightly), file.absolute(), night, None, max_usd, runner, retry)
         summary = until_finished(attempt, lambda _: None, gives_up_at, lambda said: reporter.say(redacted(said)), prefect_away)
-    out = result_console()
+    out, opened = result_console(), open_run(file, summary.run_date)  # due or not by now: a clock may have been set back
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is already published ({summary.publication_id[:12]}); nothing was sent")
-        opened = open_night(file, summary.run_date, is_asking=False)
+        _print_missing(out, summary)
         _print_drift(out, summary, opened)
         return _print_not_current(out, opened)
-    opened = open_night(file, summary.run_date, is_asking=False)
     return max(_print_night(out, summary, summary.run, opened), _print_not_current(out, opened))
 
 
@@ -91,10 +92,12 @@ def _check(opened: StageContext) -> int:
     short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
     if shut_out is not None and note is not None and note.behind:
         short = None  # for that very reason
-    for told in (shut_out, None if short is None else short.told):
+    gone, late = ((), ()) if note is None else (note.gone, note.late)
+    for told in (shut_out, None if short is None else short.told, *gone, *late):
         if told is not None:
             print(one_line(told), file=sys.stderr)
-    return 0 if note is not None and shut_out is None and short is None else 1
+    is_stale = gone and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
+    return 0 if note is not None and shut_out is None and short is None and not is_stale else 1
 
 
 def _print_not_current(out: Console, opened: StageContext) -> int:
@@ -117,6 +120,7 @@ def _preview(file: Path, opened: StageContext) -> int:
         found = preview_night(file, opened, reporter)
     console = Console()
     console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
+    _print_missing(console, found.about)
     if found.plan is None:
         console.print("it is published completely: nothing would be sent")
         if found.differs is not None:
@@ -135,6 +139,12 @@ def _about(night: date, checkpoints: Mapping[str, str], anchor_set: str | None) 
     return one_line(f"the night of {night}: {named}; {anchors}")
 
 
+def _print_missing(out: Console, about: "NightSummary | Night | NightNote") -> None:
+    """The checkpoints that the night lacks."""
+    for said in (*about.gone, *about.late):
+        out.print(name_of(said))
+
+
 def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opened: StageContext) -> int:
     """The night's table, and what there is to know about it; the exit code."""
     from flows.observability.alerting import judge_changed, missed
@@ -148,9 +158,12 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
         out.print(name_of(str(alert.payload["says"])))
     if summary.same_as is not None:
         out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
+    _print_missing(out, summary)
+    if summary.changed_samples is not None:
+        out.print(name_of(summary.changed_samples))
     print_summary(out, ran)
     _print_drift(out, summary, opened)
-    is_stale = summary.same_as is not None and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
+    is_stale = (summary.same_as is not None or summary.gone) and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"
     return 1 if ran.is_blocked or is_stale else 0
 
 

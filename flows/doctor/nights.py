@@ -12,6 +12,7 @@ from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
 from flows.run.batches import told
 from flows.run.context import RunContext
+from flows.run.record import begun_nights
 from tasks.context import StageContext, name_in_ledger
 from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.lake.identity import find_lake_id
@@ -35,11 +36,17 @@ def check_night(run: StageContext) -> Iterator[Finding]:
     day = due.date().isoformat()
     if day in noted:
         short = shortfall(run.lake.root, run.benchmark.name, day, noted[day], run.benchmark.gate.exit_1)
-        yield ok(NIGHT, f"{shown} is published") if short is None else wrong(NIGHT, short.says, short.advice)
-    elif not noted and not (failed := _failed_tries(run)):
-        yield skipped(NIGHT, "no night is published yet")
+        gone, lacks = noted[day].gone, "; ".join([f"{shown} is published", *noted[day].gone, *noted[day].late])
+        if short is not None:
+            yield wrong(NIGHT, short.says, short.advice)
+        elif gone and run.benchmark.nightly.on_no_fresh_checkpoint == "fail":
+            yield wrong(NIGHT, lacks, "are all disks mounted, and does training still write there?")
+        else:
+            yield ok(NIGHT, lacks)
     elif _is_under_way(run):
         yield ok(NIGHT, f"{shown} is under way")
+    elif not noted and not (failed := _failed_tries(run)):
+        yield skipped(NIGHT, "no night is published yet")
     else:
         last = f"the last one is of {max(noted)}" if noted else f"none is yet: {failed}"
         said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}"
@@ -63,12 +70,17 @@ def check_batches(run: StageContext) -> Iterator[Finding]:
 
 
 def _failed_tries(run: StageContext) -> str:
-    """In a clause, the runs of nights that asked and published nothing; "" where none did."""
+    """In clauses, the runs of nights that asked and published nothing, and those that never ended; "" where none did."""
     rows = runs(run.lake).filter(pl.col("publication_id").is_null(), benchmark=run.benchmark.name, asked_by="nightly")
-    if rows.is_empty():
-        return ""
-    last: date = max(rows["run_date"].to_list())
-    return f"{counted(rows.height, 'run')} sent requests and ended without a publication, the last for the night of {last}"
+    killed, told = begun_nights(RunContext.of(run)), list[str]()
+    if not rows.is_empty():
+        last: date = max(rows["run_date"].to_list())
+        told.append(
+            f"{counted(rows.height, 'run')} sent requests and ended without a publication, the last for the night of {last}"
+        )
+    if killed:
+        told.append(f"{counted(len(killed), 'run')} began and did not end, the last for the night of {max(killed)}")
+    return "; ".join(told)
 
 
 def _is_under_way(run: StageContext) -> bool:

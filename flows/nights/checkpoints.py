@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -41,6 +42,13 @@ class Checkpoint:
         return f"{self.model}/{self.checkpoint}"
 
 
+class Listed(NamedTuple):
+    """A row of the table of checkpoints: its date, if any, and its number, of which the first below the names is 1."""
+
+    made_on: date | None
+    row: int
+
+
 def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None) -> list[Checkpoint]:
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
@@ -52,16 +60,14 @@ def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None
     found = in_sources(run, unreadable)
     if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
+    days = {key: one.made_on for key, one in listed(run).items()}
     if benchmark.nightly.checkpoints is not None:
-        listed = _listed(benchmark.path(benchmark.nightly.checkpoints))
-        found = {key: listed[key] for key in found if key in listed}
-        ordered = _oldest_first(found, listed)
-    else:
-        ordered = _oldest_first(found, {})
-    return [Checkpoint(model, checkpoint, found[model, checkpoint]) for model, checkpoint in ordered]
+        found = {key: days[key] for key in found if key in days}
+    return [Checkpoint(*key, found[key]) for key in oldest_first(found, days)]
 
 
-def _oldest_first(found: Collection[tuple[str, str]], days: Mapping[tuple[str, str], date | None]) -> list[tuple[str, str]]:
+def oldest_first(found: Collection[tuple[str, str]], days: Mapping[tuple[str, str], date | None]) -> list[tuple[str, str]]:
+    """Model by model, in the order of the table's dates and then of the names."""
     return sorted(found, key=lambda one: (one[0], days.get(one) or date.min, natural_key(one[1]), one[1]))
 
 
@@ -76,9 +82,9 @@ def lineage_of(run: StageContext, known: Sequence[Checkpoint] | None = None) -> 
         return Lineage()
     is_own = ~pl.col("model").is_in(OFF_BOARD)
     parts = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_own).select(_NAMED).unique())
-    days = {} if table is None else _listed(run.benchmark.path(table))
+    days = {key: one.made_on for key, one in listed(run).items()}
     shown = set(parts.rows())
-    return Lineage.of(_oldest_first({*shown, *((one.model, one.checkpoint) for one in known or ())}, days), shown)
+    return Lineage.of(oldest_first({*shown, *((one.model, one.checkpoint) for one in known or ())}, days), shown)
 
 
 def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:
@@ -200,8 +206,11 @@ def _of_source(source: ResolvedSource, zone: ZoneInfo, known: KnownSources) -> I
         yield key, None
 
 
-def _listed(path: Path) -> Mapping[tuple[str, str], date | None]:
-    """The table of checkpoints."""
+def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
+    """What the table of checkpoints lists, by model and checkpoint; nothing where the benchmark file names none."""
+    if run.benchmark.nightly.checkpoints is None:
+        return {}
+    path = run.benchmark.path(run.benchmark.nightly.checkpoints)
     reader = READERS.get(path.suffix)
     if reader is None:
         raise InputError(f"nightly.checkpoints = {path.name!r}: a table of checkpoints must be one of {', '.join(READERS)}")
@@ -213,7 +222,8 @@ def _listed(path: Path) -> Mapping[tuple[str, str], date | None]:
         raise InputError(f"{path} has the columns {', '.join(frame.columns)}; required: model, checkpoint, and date where known")
     days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
     pairs = frame.select(pl.col("model", "checkpoint").cast(pl.String)).iter_rows()
-    return {(model, checkpoint): _day(day, path) for (model, checkpoint), day in zip(pairs, days, strict=True)}
+    rows = enumerate(zip(pairs, days, strict=True), start=1)
+    return {(model, name): Listed(_day(day, path), row) for row, ((model, name), day) in rows if model and name}
 
 
 def _day(value: object, path: Path) -> date | None:

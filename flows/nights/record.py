@@ -25,12 +25,17 @@ def mutex_name(name_in_ledger: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a nightly run is to be about: the newest checkpoint of each model, the anchors it asks, and what it is due by."""
+    """What a nightly run is to be about: the newest checkpoint of each model, the anchors it asks, and what it is due by.
+
+    `gone` and `late`: sentences about checkpoints that it lacks, as of missing.py.
+    """
 
     checkpoints: Mapping[str, str]  # model -> checkpoint
     anchor_set: str | None = None
     schedule: str | None = None
     timezone: str | None = None
+    gone: Sequence[str] = ()
+    late: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ class NightNote:
 
     `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
     a later date that was current as this night was published, and stayed so. `max_usd`: the budget that ended its asking, if any.
-    `schedule` and `timezone`: what it was due by as it was first noted; None in notes from before these were noted.
+    `schedule` and `timezone`: what it was due by as it was first noted; None in notes from before these were noted. `gone` and
+    `late`: as of Night.
     """
 
     publication_id: str
@@ -51,6 +57,8 @@ class NightNote:
     max_usd: float | None = None
     schedule: str | None = None
     timezone: str | None = None
+    gone: Sequence[str] = ()
+    late: Sequence[str] = ()
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -79,7 +87,8 @@ def note_night(
         behind = earlier.behind
     due_by = night if earlier is None or earlier.schedule is None else earlier
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
-    _write(lake_root, benchmark, run_date, replace(note, schedule=due_by.schedule, timezone=due_by.timezone))
+    note = replace(note, schedule=due_by.schedule, timezone=due_by.timezone, gone=night.gone, late=night.late)
+    _write(lake_root, benchmark, run_date, note)
 
 
 def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:

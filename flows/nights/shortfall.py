@@ -79,10 +79,13 @@ def night_not_current(run: StageContext) -> str | None:
 
 
 def newest_night_behind(lake_root: Path, benchmark: str) -> list[str]:
-    """That the benchmark's newest night did not become current, and what to do; nothing where it did, or there is none."""
+    """That the benchmark's newest night did not become current, and what to do; and the checkpoints that it lacks."""
     noted = notes(lake_root, benchmark)
-    short = shortfall(lake_root, benchmark, max(noted), noted[max(noted)]) if noted else None
-    return [] if short is None or short.is_current else [short.told]
+    if not noted:
+        return []
+    day, note = max(noted.items())
+    short = shortfall(lake_root, benchmark, day, note)
+    return [*([] if short is None or short.is_current else [short.told]), *note.gone, *note.late]
 
 
 def _why_not_current(home: Path, found: Publication, current: dict[str, str] | None, behind: str | None) -> str | None:

@@ -25,9 +25,10 @@ NIGHT_MISSED = "salon.night.missed"
 NIGHT_STALE = "salon.night.stale"
 NIGHT_FAILED = "salon.night.failed"
 NIGHT_SHUT_OUT = "salon.night.shut_out"
+CHECKPOINT_MISSING = "salon.checkpoint.missing"
 EVENTS = (
     PUBLISHED, BLOCKED, REGRESSION, SCORE_DRIFT, JUDGE_DRIFT, JUDGE_CHANGED, BUDGET_REACHED, NIGHT_MISSED, NIGHT_STALE,
-    NIGHT_FAILED, NIGHT_SHUT_OUT,
+    NIGHT_FAILED, NIGHT_SHUT_OUT, CHECKPOINT_MISSING,
 )  # fmt: skip
 
 COMPARISON_ALPHA = 0.05  # of nights on which nothing differs, the share that has a false regression at most
@@ -157,6 +158,13 @@ def no_fresh_checkpoint(checkpoints: Mapping[str, str], same_as: date) -> Alert:
     return Alert(
         NIGHT_STALE, {"says": says, "n_all": len(named), "checkpoints": named[:N_LISTED], "same_as": same_as.isoformat()}
     )
+
+
+def checkpoint_missing(told: Sequence[str]) -> Alert:
+    """The event that a night lacks checkpoints: a sentence of each."""
+    more = f"; and {len(told) - N_NAMED} more" if len(told) > N_NAMED else ""
+    says = "; ".join(told[:N_NAMED]) + more
+    return Alert(CHECKPOINT_MISSING, {"says": says, "n_all": len(told), "missing": [*told[:N_LISTED]]})
 
 
 def night_failed(error: str, gives_up_at: datetime | None) -> Alert:

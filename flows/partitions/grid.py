@@ -1,17 +1,20 @@
 """The grid of partitions as a page beside a benchmark's publications, made anew by each run. How it looks: partitions_page()."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
 from flows.nights.checkpoints import find_checkpoints
 from flows.nights.index import rewrite_index
-from flows.partitions.table import asked_alone, find_partitions, read_partitions, write_partitions
+from flows.observability.redaction import redacted
+from flows.partitions.table import PartitionState, asked_alone, find_partitions, read_partitions, write_partitions
 from flows.run.context import RunContext
 from flows.run.rounds import decided
-from schemas.errors import InputError, SalonError
+from schemas.errors import InputError, SalonError, StoppedError, StoreError
+from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import push
@@ -31,6 +34,24 @@ def note_run(run: StageContext, publication_id: str, asked_by: str) -> StageCont
     ended = decided(RunContext.of(planned), plan.parts) if plan is not None else {}
     write_partitions(run, find_partitions(planned, ended=ended), asked_by)
     return planned
+
+
+@contextmanager
+def noted_where_it_ends(asked_by: str, run: RunContext, planned: Plan) -> Iterator[None]:
+    """While a run asks: one that an error ends, or that is told to stop, writes down where its plan's partitions stand."""
+    try:
+        yield
+    except StoreError:  # of the ledger or the lake, which this needs
+        raise
+    except BaseException as error:
+        is_stopped = isinstance(error, StoppedError | KeyboardInterrupt)
+        state, why = (PartitionState.PLANNED, "told to stop") if is_stopped else (PartitionState.FAILED, str(error))
+        try:
+            found = find_partitions(run.stage, ended=decided(RunContext.of(run.stage), planned.parts))
+            write_partitions(run.stage, found, asked_by, state=state, detail=redacted(why))
+        except Exception as fault:  # noqa: BLE001 - what ended the run is told, and this beside it
+            run.reporter.say(f"where the partitions stand could not be written down: {fault}")
+        raise
 
 
 def write_grid(run: StageContext, file: Path) -> Path:

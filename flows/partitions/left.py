@@ -4,20 +4,22 @@ import polars as pl
 
 from flows.partitions.table import PartitionState, find_partitions, read_partitions
 from schemas.errors import StoreError
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.plan.dataset import known_plan
 
 
 def left_now(run: StageContext, rows: pl.DataFrame) -> pl.DataFrame:
-    """These rows with what is left of those that run, or ended before all was asked; as written where the plan is cleared.
+    """These rows with what is left of those that run, or ended before all was asked.
 
-    Where the ledger is away all stay as they were written.
+    As written where the plan is cleared, or is a night's or a run's, of several checkpoints together. All are where the ledger is
+    away.
     """
     is_begun = pl.col("state").is_in([PartitionState.RUNNING.value, PartitionState.FAILED.value])
     found = [pl.DataFrame(schema={"partition_id": pl.String, "n_now": pl.Int64})]
     for dataset_id in rows.filter(is_begun, pl.col("n_left") > 0)["dataset_id"].unique():
         mine = run.having(dataset_id=dataset_id)
-        plan = known_plan(mine)
+        plan = known_plan(mine) if run.lake.is_complete(SAMPLES, dataset_id) else None
         if plan is None:
             continue
         try:

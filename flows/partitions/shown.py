@@ -117,7 +117,7 @@ def _why_to_ask(series: tuple[str, str], row: Mapping[str, Any] | None) -> str |
     """Why much is left to ask by this rubric and judge; None where nothing is, or a handful."""
     asked = f"{series[0]} by {series[1]}"
     if row is None:
-        return f"nothing was asked under {asked}"
+        return f"no reply is stored under {asked}"
     if row["state"] == PartitionState.STALE:
         return f"{row['detail']} it was asked under {asked}"
     if row["n_left"] > _HANDFUL * row["n_requests"]:

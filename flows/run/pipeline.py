@@ -1,8 +1,8 @@
 """The main job from an opened run to a published table, whatever runs its shards. Stage by stage: stages.py, judging.py."""
 
 import secrets
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,13 +61,14 @@ def run_pipeline(
     night: Night | None = None,
     asked_before: Outcome | None = None,
     is_retrying: bool = False,
+    while_asking: Callable[[RunContext, Plan], AbstractContextManager[None]] = lambda *_: nullcontext(),
 ) -> RunSummary:
     """Run every stage. With `replies` these, or results of exported requests, are imported, and nobody is asked.
 
     `known`: all checkpoints there are, where `checkpoints` are some of them.
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
     to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
-    is asked again.
+    is asked again. `while_asking`: is entered with the plan, and left as the asking ends.
     Raises GateBlockedError where a blocking data check failed; the run is recorded all the same, and so is one that ends while
     it asks.
     """
@@ -91,7 +92,8 @@ def run_pipeline(
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
             refuse_other_models(run, ledger, planned.parts)
     begun = Begun.of(run, started_at, dataset, is_backfill=asked_before is not None)
-    with recorded_where_it_ends(run, begun, planned, asked_before) if is_asking else nullcontext():
+    recorded = recorded_where_it_ends(run, begun, planned, asked_before) if is_asking else nullcontext()
+    with recorded, while_asking(run, planned) if is_asking else nullcontext():
         if is_asking and asked_before is None:
             say_left_behind(run, [planned])
         imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, is_retrying=is_retrying)
@@ -103,7 +105,8 @@ def run_pipeline(
         except GateBlockedError:
             record(run, begun, asked, "blocked")
             raise
-        say_what_changed(run, was, cells, is_new=published.is_new, is_all=checkpoints is None)
+        is_new, is_night = published.is_new, night is not None
+        say_what_changed(run, was, cells, is_new=is_new, is_night=is_night, is_all=checkpoints is None)
         n_requests = planned.n_requests if asked_before is None else asked.n_requests
         pairs, judges = boards_in(published.folder), run.benchmark.judges
         summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)

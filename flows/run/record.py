@@ -181,6 +181,11 @@ def who_asked(run: RunContext, moment: datetime) -> tuple[str, date] | None:
     return None if found is None else (str(found[1]), found[2])
 
 
+def begun_nights(run: RunContext) -> list[date]:
+    """Of each night's run that is noted as asking, the date: whether it still does is for who looks."""
+    return [note.run_date for _, note in _notes(run) if note.asked_by == "nightly"]
+
+
 def _record_killed(run: RunContext, note: _Asking) -> None:
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
     own = _without_others(run, note.started_at, bought.outcome)
@@ -188,7 +193,7 @@ def _record_killed(run: RunContext, note: _Asking) -> None:
         return
     record_run(run.lake, note.row(run, bought.last_heard_at, own, STOPPED))
     began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"
-    run.reporter.say(f"the {began} was killed; what it bought is in the table runs now")
+    run.reporter.say(f"the {began} was killed, or could not record what it bought; that is in the table runs now")
 
 
 def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcome:

@@ -1,4 +1,4 @@
-"""What a run says of its publication beside the one that was current: who asks otherwise, and which checkpoints are gone."""
+"""What a run says of its publication beside an earlier one: who asks otherwise, which checkpoints or samples are others now."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,18 +9,22 @@ import polars as pl
 
 from flows.nights.own_rubrics import asks_the_same
 from flows.run.context import RunContext
-from schemas.errors import CorruptLakeError
+from schemas.errors import CorruptLakeError, SalonError
 from schemas.metrics import natural_key
 from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
+from tasks.plan.anchors import OFF_BOARD
 from tasks.publish.folders import LAYOUT, publication_folder
 from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, checked_file
+from tasks.publish.standings.wording import counted
 from tasks.verify.publication import read_provenance
 
 Checkpoint = tuple[str, str]
 _N_NAMED = 5
+_ID = pl.col("sample_id").str.decode("hex").alias("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,56 @@ def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:
     return set(cells.select("model", "checkpoint").unique().iter_rows())
 
 
-def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_new: bool, is_all: bool) -> None:
-    """Of a publication's `cells`. `is_all`: it was to have every checkpoint there is, not such as were chosen."""
+def changed_samples(run: StageContext, publication_id: str, dataset_id: str) -> dict[str, str]:
+    """In a clause by model/checkpoint, that its samples are others than in a publication of the run's benchmark.
+
+    Of checkpoints that both have; nothing where the publication or its samples cannot be read.
+    """
+    folder = publication_folder(run.lake.root, run.benchmark.name, publication_id)
+    return _changed_samples(run, read_provenance(folder) or {}, dataset_id)
+
+
+def samples_differ(changed: Mapping[str, str], since: str) -> str:
+    """The sentence of changed_samples()."""
+    more = f", and those of {len(changed) - _N_NAMED:,} more checkpoints" if len(changed) > _N_NAMED else ""
+    said = ", ".join([*changed.values()][:_N_NAMED])
+    return f"{said}{more} since {since}: numbers from before and after this are not comparable"
+
+
+def _changed_samples(run: StageContext, was: Mapping[str, Any], dataset_id: str) -> dict[str, str]:
+    try:
+        before_id = was["identities"]["dataset_id"]
+        if before_id == dataset_id or not run.lake.is_complete(SAMPLES, before_id):
+            return {}
+        before, now = (_sample_ids(run, one) for one in (before_id, dataset_id))
+    except (KeyError, TypeError, SalonError, OSError, pl.exceptions.PolarsError):  # salon verify says so
+        return {}
+    n_kept = dict(before.join(now.select("id"), on="id", how="semi")["name"].value_counts().iter_rows())
+    n_before, n_now = (dict(one["name"].value_counts().iter_rows()) for one in (before, now))
+    changed = {}
+    for name in sorted(n_before.keys() & n_now.keys(), key=natural_key):
+        n_was, n_is, n_lost = n_before[name], n_now[name], n_before[name] - n_kept.get(name, 0)
+        if n_lost:
+            changed[name] = f"{n_lost:,} of {n_was:,} samples of {name} changed" + (f" (now {n_is:,})" if n_is != n_was else "")
+        elif n_is > n_was:
+            changed[name] = f"{name} has {counted(n_is, 'sample')} in place of {n_was:,}"
+    return changed
+
+
+def _sample_ids(run: StageContext, dataset_id: str) -> pl.DataFrame:
+    """`name`, as model/checkpoint, and `id` (32 bytes) of a dataset's samples, without anchors and twins."""
+    wanted = [pl.concat_str("model", "checkpoint", separator="/").cast(pl.Categorical).alias("name"), _ID]
+    return run.lake.collect(SAMPLES, dataset_id, lambda rows: rows.filter(~pl.col("model").is_in(OFF_BOARD)).select(wanted))
+
+
+def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_new: bool, is_night: bool, is_all: bool) -> None:
+    """Of a publication's `cells`. `is_all`: it was to have every checkpoint there is, not such as were chosen.
+
+    `is_night`: what changed of samples is told by its summary, since the last night.
+    """
+    others = _changed_samples(run, was.provenance, run.ids.dataset_id) if is_new and not is_night else {}
+    if others:
+        run.reporter.say(samples_differ(others, "the previously current publication"))
     changed = _asked_otherwise(run, was.provenance) if is_new else []
     if changed:
         run.reporter.say(f"{', '.join(changed)}: the numbers are not comparable with those of the previously current publication")

@@ -23,7 +23,8 @@ class Nightly(Section):
         description="A night that ends with exit code 3 or crashes is started again until then, as HH:MM in `timezone`.",
     )
     on_no_fresh_checkpoint: Literal["alert", "fail"] = Field(
-        default="alert", description="Where no model has a newer checkpoint than the night before; fail: exit code 1 as well."
+        default="alert",
+        description="Where no model has a newer checkpoint than the night before, or one's is gone; fail: exit code 1.",
     )
     baseline: str | None = None
     checkpoints: str | None = Field(

@@ -98,7 +98,7 @@ def test_where_the_one_before_is_not_in_the_table_no_other_stands_in(salon: Salo
     _ready(tmp_path, "step-0", "step-1", "step-2")
     said = _night(salon, file, 3)
     left_out = (
-        "step-1, the one before step-2, is not in this table, and no other is compared in its place: nothing was asked under "
+        "step-1, the one before step-2, is not in this table, and no other is compared in its place: no reply is stored under "
         "matching by salon-demo-judge"
     )
     assert left_out in _one_line(said.err)

@@ -1,0 +1,61 @@
+"""What a night lacks of the checkpoints it would be about: gone since the night before, or listed and not there.
+
+Which there are, and in which order: checkpoints.py. What is done without them: nightly.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from flows.nights.checkpoints import Checkpoint, has_newer, listed, newest, oldest_first
+from flows.nights.record import NightNote
+from tasks.context import StageContext
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Each a sentence. `gone`: a model lost its newest. `replaced`: it did, and has a newer one. `late`: listed, not there."""
+
+    gone: tuple[str, ...]
+    replaced: tuple[str, ...]
+    late: tuple[str, ...]
+
+
+def night_before(noted: Mapping[str, NightNote], run_date: date) -> str | None:
+    """The date (ISO) of the last noted night before this one."""
+    return max((day for day in noted if day < run_date.isoformat()), default=None)
+
+
+def missing(
+    run: StageContext,
+    noted: Mapping[str, NightNote],
+    there: Sequence[Checkpoint],
+    known: Sequence[Checkpoint],
+    until: date | None,
+) -> Missing:
+    """What the run's night lacks of the checkpoints `there`, of which it may be about the `known`: those made `until` a day."""
+    day, table, rows, latest = night_before(noted, run.run_date), run.benchmark.nightly.checkpoints, listed(run), newest(known)
+    are_there = {(one.model, one.checkpoint) for one in there}
+    lost = [] if day is None else [one for one in noted[day].checkpoints.items() if one not in are_there]
+    gone, replaced, late = list[str](), list[str](), list[str]()
+    for model, checkpoint in lost:
+        where = "in the sources" if table is None or (model, checkpoint) in rows else f"listed in {table}"
+        said, now = f"checkpoint {model}/{checkpoint}, in the night of {day}, is not {where} any more", latest.get(model)
+        if now is None:
+            gone.append(f"{said}, and no other of {model} is")
+        elif has_newer({model: checkpoint}, {model: now.checkpoint}, known):
+            replaced.append(f"{said}: {now.name} is not compared with it")
+        else:
+            gone.append(f"{said}: the newest of {model} is now {now.name}")
+    days = {key: one.made_on for key, one in rows.items() if until is None or (one.made_on or date.max) <= until}
+    awaited: dict[str, list[tuple[str, str]]] = {}
+    for key in oldest_first(days, days):
+        own = awaited.setdefault(key[0], [])
+        if key in are_there:
+            own.clear()  # what is older than one that is there is missed by no night
+        elif key not in lost:
+            own.append(key)
+    for own in filter(None, awaited.values()):
+        before = f", nor {len(own) - 1} listed before it" if len(own) > 1 else ""
+        late.append(f"row {rows[own[-1]].row} of {table} lists {'/'.join(own[-1])}, which no source has{before}")
+    return Missing(tuple(gone), tuple(replaced), tuple(late))

@@ -1,0 +1,65 @@
+"""A night that asked and published nothing: its partitions, the page of them, the next night and the doctor know of it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from tests.flows.flow_support import Said, findings
+from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
+from tests.support.servers.provider import Play, Provider, completion
+
+GOOD = Play(body=completion("Reasoning: plain.\nScore: 3"))
+NO_CREDIT = Play(401, b'{"error": {"message": "no such key"}}')
+
+
+@pytest.fixture
+def file(tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = GOOD
+    make_folder(tmp_path, "s100")
+    return write_file(tmp_path, provider.url)
+
+
+@pytest.mark.parametrize("command", ["nightly", "run"])
+def test_its_partitions_have_failed(salon: Callable[..., Said], file: Path, provider: Provider, command: str) -> None:
+    assert salon("nightly", file).code == 0
+    salon("withdraw", file, "--because", "it is asked again", *_newest(file))
+    make_folder(file.parent, "s200")
+    provider.then = NO_CREDIT
+    assert salon(command, file).code == 3
+    rows = [line.split() for line in salon("backfill", file, "--list").out.splitlines() if line.startswith("m/")]
+    assert [(row[0], *row[5:9]) for row in rows] == [
+        ("m/s100", "done", f"{N_PROMPTS}", "0", "nightly"),
+        ("m/s200", "failed", f"{N_PROMPTS}", f"{N_PROMPTS}", command),
+    ]
+    assert "s200" in (file.parent / "lake/publish/v1/folders/partitions.html").read_text()
+    provider.then = GOOD
+    make_folder(file.parent, "s300")
+    told = " ".join(salon("nightly", file).err.split())
+    assert f"{N_PROMPTS} of its {N_PROMPTS} replies under alignment by judge-2026-01-01 are missing" in told
+
+
+def _newest(file: Path) -> list[str]:
+    home = file.parent / "lake" / "publish" / "v1" / "folders"
+    return [path.parent.name for path in home.glob("*/manifest.json")]
+
+
+def test_a_first_night_that_was_killed_began_and_did_not_end(salon: Callable[..., Said], file: Path, provider: Provider) -> None:
+    provider.then = Play(body=GOOD.body, delay_s=600)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-m", "flows", "nightly", str(file)]
+    night = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    provider.on_request = night.kill
+    night.wait(120)
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        check, doctor = salon("nightly", file, "--check"), salon("doctor", file)
+    assert (check.code, doctor.code) == (1, 3), doctor.out
+    assert (
+        "is not published; none is yet: 1 run began and did not end, the last for the night of "
+        in (findings(doctor.out)["last night"])
+    )
