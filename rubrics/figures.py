@@ -55,7 +55,7 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
         _on_scale(dimension, some, [getattr(one, end) for one in some])
         for some, end in (([*counted, *doubtful], "low"), (counted, "high"))
     )
-    in_doubt = {one.name for one in chosen if one.does_apply and one.score is None}
+    in_doubt = _with_aside(chosen, {one.name for one in chosen if one.does_apply and one.score is None})
     if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
         low, high = dimension.minimum, dimension.maximum  # which items count is not known either
     reasons = [one.reason or "missing_key" for one in counted if one.score is None]
@@ -96,7 +96,6 @@ def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], 
     """(what counts, what may yet count as the lowest score, the names of those one of whose direct parents failed).
 
     These are left out or have the lowest score, whatever was answered: a judge may say of such a child that it does not apply.
-    Only what a parent itself was given counts: one that is voided, and was answered well, voids nothing (so DSG scores).
     """
     applying = [one for one in operands if one.does_apply]
     if figure.when_parent_fails is None:
@@ -104,7 +103,7 @@ def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], 
     voided = list(failed_parents(operands))
     if figure.when_parent_fails == "left_out":
         return [one for one in applying if one.name not in voided], [], voided
-    in_doubt = {one.name for one in applying if one.score is None}
+    in_doubt = _with_aside(operands, {one.name for one in applying if one.score is None})
     gated = [
         replace(one, score=one.lowest, low=one.lowest, high=one.lowest) if one.name in voided
         else replace(one, low=one.lowest) if not in_doubt.isdisjoint(one.parents) else one
@@ -115,10 +114,21 @@ def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], 
 
 
 def failed_parents(operands: Sequence[Operand]) -> dict[str, str]:
-    """The operands one of whose direct parents has the lowest score, each with the first such parent."""
-    failed = {one.name for one in operands if one.score is not None and one.score <= one.lowest}
+    """The operands one of whose direct parents failed, each with the first such parent.
+
+    One has failed that has the lowest score, or, below one that failed, is said not to apply. What a voided parent was given
+    besides counts for its children: one that was answered well voids nothing (so DSG scores).
+    """
+    failed = _with_aside(operands, {one.name for one in operands if one.score is not None and one.score <= one.lowest})
     found = {one.name: next((name for name in one.parents if name in failed), None) for one in operands}
     return {name: parent for name, parent in found.items() if parent is not None}
+
+
+def _with_aside(operands: Sequence[Operand], names: set[str]) -> set[str]:
+    """These, and what does not apply below one of them, however deep."""
+    while more := {one.name for one in operands if not one.does_apply and not names.isdisjoint(one.parents)} - names:
+        names = names | more
+    return names
 
 
 def _on_scale(dimension: Dimension, operands: Sequence[Operand], values: Sequence[float]) -> float:

@@ -36,7 +36,8 @@ from tasks.lake.reading import open_lake, with_later_columns
 from tasks.publish.caveats import caveats_of
 from tasks.publish.identity import LINEAGE
 from tasks.publish.preferences import pair_boards
-from tasks.publish.reading import Publication, checked_file, chosen
+from tasks.publish.reading import Publication, checked_file, chosen, load_cells
+from tasks.publish.standings.categories import blocked_in_totals
 from tasks.publish.standings.exam import marks
 
 PREDECESSOR = "predecessor"
@@ -99,7 +100,10 @@ def gate(
     caveats = caveats_of(lake_root, found, is_named=publication is not None)
     apart = _apart(met, pairs)
     unruled = _unruled(ruled, pairs, comparisons, apart)
-    told = Told(found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart, unruled)
+    told = Told(
+        found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart, unruled,
+        _blocked(found, judges, pairs),
+    )  # fmt: skip
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
     elif form is GateFormat.MARKDOWN:
@@ -141,6 +145,14 @@ def _apart(won: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]]) ->
         for (rubric_id, judge_model), known in sorted(met.items())
         for candidate, reference in pairs if frozenset({candidate, reference}) not in known
     ]  # fmt: skip
+
+
+def _blocked(found: Publication, judges: Sequence[str], pairs: Sequence[tuple[Contestant, Contestant]]) -> list[str]:
+    """In sentences, the categories of these contestants that are blocked on their own within a mean."""
+    named = ["/".join(one) for pair in pairs for one in pair]
+    is_of_one = pl.concat_str("model", "checkpoint", separator="/").is_in(named)
+    by_ranking = blocked_in_totals(load_cells(found).filter(is_of_one, pl.col("judge_model").is_in(judges)))
+    return [f"{rubric_id}, {judge}: {' '.join(told)}" for (rubric_id, judge), told in by_ranking.items()]
 
 
 def _unruled(

@@ -56,7 +56,8 @@ PROMPT_SE = number("se", "Standard error of the estimate, with prompts as indepe
 # --- several judges as one --------------------------------------------------------------------------------------
 JUDGES_JSON = text(
     "judges_json",
-    'Each judge\'s mean over the same samples, a JSON object such as {"eye-1":7.5,"eye-2":7.1}; null if one has no estimate.',
+    'Each judge\'s mean over the same samples, a JSON object such as {"eye-1":7.5,"eye-2":7.1}; null for one without an '
+    "estimate, and for all where the cell has none: benchmark_long has each judge's own.",
 )
 JUDGE_SPREAD = number("judge_spread", "Highest minus lowest of the judges' means over the same samples.", low=0)
 N_POOLED_SAMPLES = count("n_samples", "Samples in the cell, scored or not.")

@@ -34,6 +34,7 @@ from tasks.aggregate.ruling import (
     ABSENT,
     NO_DIFFERENCE,
     ORDER_ALONE,
+    ORDER_HIDES,
     RISE_TURNED,
     TOO_FEW,
     TURNED,
@@ -176,6 +177,9 @@ def _ruling(
         return replace(found, reason=TOO_FEW, delta=delta, p_adjusted=p_adjusted)
     low, high, drop = _precision(row, level)
     outcome, reason = _outcome(row, is_sure=p_adjusted <= alpha)
+    is_hidden = row["pairs"] is not None and low is not None and drop is None
+    if is_hidden and outcome is Outcome.NO_REGRESSION and reason != VERY_SAME:
+        outcome, reason = Outcome.UNKNOWN, ORDER_HIDES
     return replace(
         found, outcome=outcome, reason=reason, delta=delta, delta_low=low, delta_high=high, p_adjusted=p_adjusted,
         smallest_drop=drop,

@@ -9,7 +9,18 @@ from schemas.lineage import placed_in
 from schemas.statuses.cells import ComparisonReason
 from schemas.tables.published import COMPARISONS, PREFERENCES, STANDINGS
 from tasks.aggregate.gate import ALPHA, prompts_needed, rulings, with_cells
-from tasks.aggregate.ruling import ABSENT, NO_DIFFERENCE, ORDER_ALONE, RISE_TURNED, TOO_FEW, TURNED, Decided, Outcome, summary
+from tasks.aggregate.ruling import (
+    ABSENT,
+    NO_DIFFERENCE,
+    ORDER_ALONE,
+    ORDER_HIDES,
+    RISE_TURNED,
+    TOO_FEW,
+    TURNED,
+    Decided,
+    Outcome,
+    summary,
+)
 from tests.aggregate.preferences.conftest import said
 from tests.aggregate.preferences.conftest import tables as preference_tables_of
 from tests.aggregate.scored_rows import drawn, scored
@@ -160,7 +171,8 @@ def of_pairs(words: str, candidate: str = "2"):
         ("a " * 18 + "? " * 40, Outcome.NO_REGRESSION, RISE_TURNED), ("b " * 30, Outcome.REGRESSION, None),
         ("= " * 30, Outcome.NO_REGRESSION, NO_DIFFERENCE), ("f s = " * 10, Outcome.NO_REGRESSION, NO_DIFFERENCE),
         ("f " * 40, Outcome.UNKNOWN, ORDER_ALONE), ("f s ? " * 10, Outcome.UNKNOWN, ORDER_ALONE),
-        ("f " * 40 + "b ", Outcome.NO_REGRESSION, None), ("f " * 5, Outcome.UNKNOWN, TOO_FEW),
+        ("f " * 40 + "b ", Outcome.UNKNOWN, ORDER_HIDES), ("b " * 9 + "f " * 91, Outcome.UNKNOWN, ORDER_HIDES),
+        ("a b " * 15 + "f " * 10, Outcome.NO_REGRESSION, None), ("f " * 5, Outcome.UNKNOWN, TOO_FEW),
         ("b " * 5 + "? " * 40, Outcome.UNKNOWN, TOO_FEW),
         ("? " * 9, Outcome.UNKNOWN, "unjudged"), ("b", Outcome.UNKNOWN, "too_few_prompts"),
     ],

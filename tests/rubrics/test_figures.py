@@ -122,6 +122,31 @@ def test_a_child_of_a_failed_parent_counts_alike_whether_a_judge_says_no_or_that
     assert derive(dimension, [scored("cup", 1.0), aside("red", parents=("cup",))]).score == 1.0
 
 
+@pytest.mark.parametrize("gate", ["zero", "left_out"])
+def test_what_does_not_apply_below_a_failed_one_fails_what_is_below_it(gate: str) -> None:
+    """A cup that is not there has no handle, which is not golden: whether a judge says no or that it does not apply."""
+    dimension, rest = of("mean", when_parent_fails=gate), [scored("cup", 0.0), scored("table", 1.0)]
+    below = (("golden", ("handle",)), ("handle", ("cup",)), ("round", ("handle",)))
+    said_no, said_na = (
+        derive(dimension, [*rest, *(make(name, parents=parents) for name, parents in below)])
+        for make in (lambda name, **more: scored(name, 0.0, **more), aside)
+    )
+    assert said_na.score == said_no.score == (0.2 if gate == "zero" else 0.5)
+    alone = derive(dimension, [*rest, *(aside(name, parents=parents) for name, parents in below[:1]), scored("handle", 1.0)])
+    assert alone.score == 2 / 3, "a handle that is there voids nothing"
+
+
+def test_the_bounds_hold_what_a_missing_parent_makes_of_a_childs_child() -> None:
+    rest, dimension = (
+        [aside("b", parents=("a",)), aside("c", parents=("b",)), scored("d", 1.0)],
+        of("mean", when_parent_fails="zero"),
+    )
+    found = derive(dimension, [missing("a"), *rest])
+    ends = [derive(dimension, [scored("a", end), *rest]).score for end in (0.0, 1.0)]
+    assert ends == [1 / 4, 1.0]
+    assert (found.score, found.low, found.high) == (None, *ends)
+
+
 def test_the_bounds_hold_what_a_missing_parent_makes_of_a_child_that_does_not_apply() -> None:
     rest, dimension = [aside("b", parents=("a",)), scored("c", 1.0)], of("mean", when_parent_fails="zero")
     found = derive(dimension, [missing("a"), *rest])

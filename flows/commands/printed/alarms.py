@@ -14,7 +14,6 @@ from rich.text import Text
 
 from flows.commands.printed.judge_moves import unless_spoiled
 from flows.nights.record import notes
-from flows.nights.series import cells_of_nights
 from flows.observability.terminal import Console, one_line
 from rubrics.model import Rubric
 from schemas.metrics import HEADLINE
@@ -59,6 +58,8 @@ def print_alarms(console: Console, found: Sequence[dict[str, Any]]) -> None:
 
 def lost_anchors_of(publication: Publication, rubrics: Mapping[str, Rubric]) -> list[dict[str, Any]]:
     """The anchors' cells of the night that this publication is, where some have no score; `rubrics` are today's."""
+    from flows.nights.series import cells_of_nights  # with scipy, which a table that was made needs not
+
     found = unless_spoiled(
         lambda: [cells_of_nights(publication.folder.parents[3], [publication], rubrics).anchors], "which anchors have no score"
     )

@@ -39,7 +39,7 @@ class Told:
     `n_categories`: single ones that were compared, and are not ruled on. `blind`: what judges are blind to,
     as their exam found: rubric_id, judge_model, dimension, blind_to. `apart`: by rubric and judge of pairs, candidates that were
     not shown beside what they are held against: rubric_id, judge_model, candidate, reference. `unruled`: the two on which nothing
-    at all is ruled: candidate, reference, reason.
+    at all is ruled: candidate, reference, reason. `blocked`: of the categories that are blocked on their own within a mean.
     """
 
     found: Publication
@@ -53,6 +53,7 @@ class Told:
     caveats: Caveats
     apart: Sequence[Mapping[str, Any]] = ()
     unruled: Sequence[Mapping[str, Any]] = ()
+    blocked: Sequence[str] = ()
 
     @property
     def verdict(self) -> Outcome:
@@ -124,6 +125,7 @@ class Told:
             )
             + (_OF_PAIRS if any(ruling.is_win_rate for ruling in self.ruled) else "")
             + (_OUT_OF_REACH if any(map(is_out_of_reach, self.ruled)) else "")
+            + "".join(f" {said}" for said in self.blocked)
             + "".join(map(not_applicable, self.ruled))
             + "".join(f" Not compared: {_unruled(row)}" for row in self.unruled if self.ruled and row["reason"] != NOT_SHOWN)
             + "".join(
@@ -175,6 +177,7 @@ def as_json(told: Told, judges: Sequence[str]) -> str:
         "blind": told.blind,
         "apart": told.apart,
         "unruled": told.unruled,
+        "blocked": told.blocked,
         "judge_moved": [asdict(one) for one in told.moves],
         "rulings": [asdict(one) for one in told.ruled],
     }

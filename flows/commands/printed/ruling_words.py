@@ -2,7 +2,7 @@
 
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.preferences.prompts import MIDDLE
-from tasks.aggregate.ruling import ABSENT, NO_DIFFERENCE, ORDER_ALONE, TOO_FEW, VERY_SAME, Decided, Outcome, Ruling
+from tasks.aggregate.ruling import ABSENT, NO_DIFFERENCE, ORDER_ALONE, ORDER_HIDES, TOO_FEW, VERY_SAME, Decided, Outcome, Ruling
 from tasks.publish.standings.wording import counted, signed
 
 HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
@@ -16,6 +16,7 @@ _REASONS = {
     ABSENT: "one of the two was not judged under this rubric and judge",
     "fails_more": "it fails more often, and the failures may hide a drop",
     ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
+    ORDER_HIDES: "so many pairs go by order alone that no drop would be found",
     TOO_FEW: "too few shared prompts for this --alpha",
     VERY_SAME: "both show the judge the very same",
 }

@@ -16,6 +16,7 @@ from tests.flows.commands.test_gate import DAY, comparison, publish_pairs, rows_
 from tests.flows.flow_support import Said
 
 NOT_KNOWN = "how small a drop would have been found is not known"
+HIDDEN = "so many pairs go by order alone that no drop would be found"
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +35,18 @@ def told(salon: Callable[..., Said], *arguments: str) -> tuple[int, list[str]]:
     ("words", "code", "says", "is_left_out"),
     [
         ("f " * 40, 1, "can't tell: the order of showing alone decided all 40 pairs", False),
-        ("b " * 9 + "f " * 91, 0, "no drop found: 0 wins, 9 losses, 91 of 100 pairs by order alone", True),
+        ("b " * 9 + "f " * 91, 1, f"can't tell: {HIDDEN}; 0 wins, 9 losses, 91 of 100 pairs by order alone", True),
         ("b a = " * 20 + "f ", 0, "no drop found: 20 wins, 20 ties, 20 losses, 1 of 61 pairs by order alone", False),
         ("b a " * 20, 0, "no drop found", False),
-        ("f " * 20 + "= " * 20, 0, f"neither won one of 40 pairs; {NOT_KNOWN}; 0 wins, 20 ties, 0 losses, 20 of 40 pairs", False),
+        ("a b " * 15 + "f " * 20, 0, "no drop found: 15 wins, 15 losses, 20 of 50 pairs by order alone", False),
+        (
+            "f " * 20 + "= " * 20,
+            0,
+            f"neither won one of 40 pairs; {NOT_KNOWN}; 0 wins, 20 ties, 0 losses, 20 of 40 pairs by order alone",
+            False,
+        ),
     ],
-    ids=["all", "most", "one", "none", "the rest are ties"],
+    ids=["all", "most", "one", "none", "some", "the rest are ties"],
 )
 def test_how_many_pairs_went_by_the_order_of_showing_alone(
     tmp_path: Path, salon: Callable[..., Said], words: str, code: int, says: str, is_left_out: bool
@@ -47,10 +54,10 @@ def test_how_many_pairs_went_by_the_order_of_showing_alone(
     publish_pairs(tmp_path, said("2", "1", words))
     found, pages = told(salon)
     assert (found, [says in page for page in pages]) == (code, [True, True]), pages
-    assert ["by order alone" in page for page in pages] == [says != "no drop found" and code == 0] * 2
+    assert ["by order alone" in page for page in pages] == ["by order alone" in says] * 2
     assert ["no win rate can be so low" in page for page in pages] == [is_left_out] * 2
     (ruling,) = json.loads(salon("gate", "--format", "json").out)["rulings"]
-    assert (ruling["outcome"], ruling["reason"] == "by_order_alone") == (("unknown", True) if code else ("no_regression", False))
+    assert ruling["outcome"] == ("unknown" if code else "no_regression")
     assert (ruling["pairs"]["n_order_dependent"], sum(ruling["pairs"].values())) == (words.count("f"), len(words.split()))
     assert salon("gate", "--allow-unknown").code == 0
 
