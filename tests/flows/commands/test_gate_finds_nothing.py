@@ -16,6 +16,7 @@ from tests.flows.commands.test_gate import DAY, comparison, publish_pairs, rows_
 from tests.flows.flow_support import Said
 
 NOT_KNOWN = "how small a drop would have been found is not known"
+_STANDING = ("cell_id", "checkpoint")
 HIDDEN = "so many pairs go by order alone that no drop would be found"
 
 
@@ -74,7 +75,7 @@ def publish_scores(home: Path, compared: dict[str, Any], *cells: dict[str, Any],
     tables[COMPARISONS] = rows_of(
         COMPARISONS, [comparison("step-2", "step-1", compared.pop("delta"), compared.pop("p", 1.0), **compared), *more]
     )
-    tables[STANDINGS] = rows_of(STANDINGS, [{"checkpoint": name, "is_headline": True} for name in names])
+    tables[STANDINGS] = rows_of(STANDINGS, [{name: row[name] for name in _STANDING} | {"is_headline": True} for row in rows])
     publish(home / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
 
 
@@ -127,3 +128,15 @@ def test_two_without_a_shared_prompt_are_named_beside_others(tmp_path: Path, sal
     asked = ("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2", "--candidate", "pa|nter/step-3")
     code, pages = told(salon, *asked)
     assert (code, [f"Not compared: {STRANGERS}" in page for page in pages]) == (0, [True, True]), pages
+
+
+@pytest.mark.parametrize(("status", "is_said"), [("blocked", True), ("ok", False)])
+def test_a_category_blocked_on_its_own_is_named(tmp_path: Path, salon: Callable[..., Said], status: str, is_said: bool) -> None:
+    short = {"category": "x", "status": status, "estimate": None if is_said else 3.0, "coverage": 0.2}
+    publish_scores(tmp_path, {"delta": 0.1}, short, {})
+    code, pages = told(salon)
+    assert (code, ["too few of whose judgements have a score: x of step-1 (20.0 %)." in page for page in pages]) == (
+        0,
+        [is_said] * 2,
+    )
+    assert len(json.loads(salon("gate", "--format", "json").out)["blocked"]) == is_said
