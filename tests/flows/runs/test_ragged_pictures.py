@@ -52,6 +52,8 @@ id = "followed"
 [[judges]]
 model = "salon-demo-judge"
 base_url = "{url}"
+[gate]
+min_coverage = 0.7
 """
 SCENARIO = """\
 answer.mode = "echo"

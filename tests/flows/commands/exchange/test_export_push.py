@@ -58,6 +58,7 @@ def push(lake: Path, receiver: Receiver) -> Push:
     def pushed(to: str, name: str, publication: str = LATER, **more: str) -> "subprocess.CompletedProcess[str]":
         own = {"HOME": str(lake.parent), "WANDB_BASE_URL": receiver.address, "WANDB_API_KEY": KEY, "HF_TOKEN": TOKEN}
         own |= {"HF_ENDPOINT": receiver.address, "PYTHONPATH": str(ROOT)} | more
+        own |= {"HF_HUB_OFFLINE": "0"}  # other tests of this process set it
         command = ["export", publication[:8], "--to", to, "--out", f"out-{to}-{publication[0]}", "--name", name, "--push"]
         words = [sys.executable, "-m", "flows", *command]
         return subprocess.run(words, env=os.environ | own, cwd=lake.parent, capture_output=True, text=True, check=False)
