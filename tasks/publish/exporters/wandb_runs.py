@@ -29,7 +29,7 @@ class WandbRuns:
     checked_by = "wandb's own client and message types"
 
     def __init__(self, patience_s: float = 60.0) -> None:
-        """`patience_s`: how long after a push W&B may take to show what it was sent."""
+        """`patience_s`: how long its client may take to write runs, and W&B, after a push, to show what it was sent."""
         self.patience_s = patience_s
 
     def check(self, exported: Exported, *, is_push: bool) -> None:  # noqa: ARG002 - a name is needed offline too
@@ -56,6 +56,7 @@ class WandbRuns:
             run.summary.update(contestant.numbers())
             run.finish()
         wandb.teardown()
+        self._wait_until_written(folder, len(exported.contestants))
         (folder / "wandb" / "latest-run").unlink(missing_ok=True)
         for logs in [*folder.glob("wandb/*/logs"), *folder.glob("wandb/*/tmp")]:
             shutil.rmtree(logs)
@@ -110,6 +111,16 @@ class WandbRuns:
             wandb.teardown()
         return f"project {project}: {len(runs)} runs, read back"
 
+    def _wait_until_written(self, folder: Path, n_runs: int) -> None:
+        """Return when each run's log has its end: wandb's service writes on, on a busy machine, when it was told to end."""
+        give_up_at = time.monotonic() + self.patience_s
+        while sum(map(_is_whole, folder.glob("wandb/offline-run-*/*.wandb"))) < n_runs:
+            if time.monotonic() > give_up_at:
+                raise StoreError(
+                    f"wandb did not write all runs to {folder} in {self.patience_s:.0f} s; run the same command again"
+                )
+            time.sleep(0.1)
+
     def _read_back(self, exported: Exported, entity: str, project: str) -> None:
         """Return when W&B holds every figure. Raises StoreError where it does not within `patience_s`."""
         import wandb
@@ -145,6 +156,16 @@ def _run_id(exported: Exported, contestant: Contestant) -> str:
     """The same each time, so that a publication sent twice stands there once."""
     said = f"{exported.publication.publication_id}\n{contestant.model}\n{contestant.checkpoint}"
     return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a run's log has its last record."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    try:
+        return any(Record.FromString(one).HasField("exit") for one in _records(path))
+    except Exception:  # noqa: BLE001 - protobuf's, of a record that is cut off as yet
+        return False
 
 
 def _records(path: Path) -> Iterator[bytes]:
