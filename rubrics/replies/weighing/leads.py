@@ -58,7 +58,11 @@ _OF_ANOTHER = (
     r"|\bexamples?\sof\san?\s(?:\w+\s){0,2}?(?:repl(?:y|ies)|answers?|responses?|outputs?|evaluations?)|\b(?:reply|answer|response|output|format)\sexample)"
 )
 # Before a score, and a line that ends with it; a line that ends with "the image says:" may go on with whatever that says.
-ANOTHERS_LINE = re.compile(rf"{_OF_ANOTHER} ?[:：] ?\Z", re.IGNORECASE)
+ANOTHERS_LINE = re.compile(
+    rf"(?:{_OF_ANOTHER}|\b(?:if|had|were)\b(?! (?:i|we|one|you)\b)[^.;!?]{{0,160}}\b(?:reply|answer|response|output|scores?|ratings?|verdict|evaluation|json) would (?:then )?"
+    r"(?:be|have been|read|look like)) ?[:：] ?\Z",
+    re.IGNORECASE,
+)
 ANOTHERS = re.compile(
     rf"(?:{_OF_ANOTHER}|\b(?:image|picture|photo|poster|sign|note|banner|label|watermark|graffiti|screen)(?:\s\w+){{0,2}}\s(?:says|reads|asks|demands|claims|states)"
     r"|\binjected\s(?:text|line|instruction|prompt))[ ,:：]{0,3}\Z",

@@ -106,6 +106,9 @@ ALIGNMENT: list[tuple[str, int | str]] = [
     ("If the cup were red, the output would be: Score: 5", "not_found"),
     ("Had the cup been red, I would answer:\n**Score: 5**", "ambiguous"),
     ("A perfect image would get:\nScore: 5", "ambiguous"),
+    ("If only one cat appears, the score would be:\nScore: 5", "ambiguous"),
+    ("If the picture shows a dog, the reply would be:\nScore: 5", "ambiguous"),
+    ("Were every object there, the output would read:\nScore: 5", "ambiguous"),
     ("An example of a good reply: Score: 5", "not_found"),
     ("Output format example: Score: 5", "not_found"),
     # the judge's own behind the same words
