@@ -177,9 +177,12 @@ def _ruling(
         return replace(found, reason=TOO_FEW, delta=delta, p_adjusted=p_adjusted)
     low, high, drop = _precision(row, level)
     outcome, reason = _outcome(row, is_sure=p_adjusted <= alpha)
-    is_hidden = row["pairs"] is not None and low is not None and drop is None
-    if is_hidden and outcome is Outcome.NO_REGRESSION and reason != VERY_SAME:
-        outcome, reason = Outcome.UNKNOWN, ORDER_HIDES
+    if drop is not None and row["is_win_rate"]:
+        # it cannot fall below the win rate of who loses each pair that does not go by order alone
+        largest = MIDDLE - (row["bound_low"] - row["order_bound_low"])
+        if largest <= drop < MIDDLE and outcome is Outcome.NO_REGRESSION and reason != VERY_SAME:
+            outcome, reason = Outcome.UNKNOWN, ORDER_HIDES
+        drop = drop if drop < largest else None
     return replace(
         found, outcome=outcome, reason=reason, delta=delta, delta_low=low, delta_high=high, p_adjusted=p_adjusted,
         smallest_drop=drop,
@@ -216,8 +219,8 @@ def _least_p(test: str, n_prompts: int) -> float:
 def _precision(row: Mapping[str, Any], level: float) -> tuple[float | None, float | None, float | None]:
     """The interval that belongs to the row's test at a level, and the drop found in 80 % of cases; None where there is none.
 
-    Of win rates Wilson's; a drop that would be found is taken to vary as equals do, which is the most that win rates can, and is
-    none that would be below the win rate of who loses each pair that does not go by order alone.
+    Of win rates Wilson's; a drop that would be found is taken to vary as equals do, which is the most that win rates can. It may
+    be more than they can fall.
     """
     delta, se, df = row["delta"], row["se"], row["df"]
     if row["test"] == ComparisonTest.PAIRED_T and row["n_looks"] is None:
@@ -227,8 +230,7 @@ def _precision(row: Mapping[str, Any], level: float) -> tuple[float | None, floa
         rate = MIDDLE + delta
         found = ends(ClusteredMean(rate, se, df, row["n_prompts_paired"], None), level)
         drop = (t_quantile(level, df) + float(scipy.special.stdtrit(df, POWER))) * MIDDLE * se / math.sqrt(rate * (1 - rate))
-        largest = MIDDLE - (row["bound_low"] - row["order_bound_low"])
-        return (None, None, None) if found is None else (found[0] - MIDDLE, found[1] - MIDDLE, drop if drop < largest else None)
+        return (None, None, None) if found is None else (found[0] - MIDDLE, found[1] - MIDDLE, drop)
     return None, None, None
 
 

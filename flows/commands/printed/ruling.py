@@ -11,12 +11,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from flows.commands.printed.judge_moves import sentence
-from flows.commands.printed.ruling_words import HEADERS, is_out_of_reach, line, not_applicable
+from flows.commands.printed.ruling_words import HEADERS, line, not_applicable
 from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import CellReason, ComparisonReason
 from tasks.aggregate.gate import prompts_needed
-from tasks.aggregate.ruling import NOT_SHOWN, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, summary
+from tasks.aggregate.ruling import NOT_SHOWN, ORDER_HIDES, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, summary
 from tasks.publish.caveats import Caveats
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication
@@ -124,7 +124,7 @@ class Told:
                 else ""
             )
             + (_OF_PAIRS if any(ruling.is_win_rate for ruling in self.ruled) else "")
-            + (_OUT_OF_REACH if any(map(is_out_of_reach, self.ruled)) else "")
+            + (_OUT_OF_REACH if any(ruling.reason == ORDER_HIDES for ruling in self.ruled) else "")
             + "".join(f" {said}" for said in self.blocked)
             + "".join(map(not_applicable, self.ruled))
             + "".join(f" Not compared: {_unruled(row)}" for row in self.unruled if self.ruled and row["reason"] != NOT_SHOWN)

@@ -63,12 +63,6 @@ def _decided(pairs: Decided) -> str:
     return ", ".join([*parts, f"{pairs.n_order_dependent:,} of {counted(pairs.n_judged, 'pair')} by order alone"])
 
 
-def is_out_of_reach(ruling: Ruling) -> bool:
-    """Whether it is the pairs that go by order alone that leave no drop to be found."""
-    has_precision = ruling.delta_low is not None and ruling.smallest_drop is None
-    return has_precision and ruling.pairs is not None and ruling.pairs.n_order_dependent > 0
-
-
 def not_applicable(ruling: Ruling) -> str:
     """Whose judgements a dimension does not apply to, where the two differ in it."""
     of_candidate, of_reference = ruling.n_not_applicable or (0, 0)
