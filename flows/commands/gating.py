@@ -36,9 +36,10 @@ from tasks.lake.reading import open_lake, with_later_columns
 from tasks.publish.caveats import caveats_of
 from tasks.publish.identity import LINEAGE
 from tasks.publish.preferences import pair_boards
-from tasks.publish.reading import Publication, checked_file, chosen, load_cells
+from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.categories import blocked_in_totals
 from tasks.publish.standings.exam import marks
+from tasks.publish.standings.placed_cells import placed
 
 PREDECESSOR = "predecessor"
 _NO_SHARED = ComparisonReason.DATASET_DIFFERS.value
@@ -94,7 +95,8 @@ def gate(
     pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
     looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
     ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, is_worst_case=_is_worst_case(found))
-    ruled = with_cells(ruled, _read(found, BENCHMARK_LONG))
+    cells = _read(found, BENCHMARK_LONG)
+    ruled = with_cells(ruled, cells)
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     caveats = caveats_of(lake_root, found, is_named=publication is not None)
@@ -102,7 +104,7 @@ def gate(
     unruled = _unruled(ruled, pairs, comparisons, apart)
     told = Told(
         found, ruled, alpha, _n_again(found), blind, judges if judge else (), moves, n_left, caveats, apart, unruled,
-        _blocked(found, judges, pairs),
+        _blocked(placed({BENCHMARK_LONG: cells, STANDINGS: looked_at}), judges, pairs),
     )  # fmt: skip
     if form is GateFormat.JSON:
         sys.stdout.write(as_json(told, judges))
@@ -147,11 +149,11 @@ def _apart(won: pl.DataFrame, pairs: Sequence[tuple[Contestant, Contestant]]) ->
     ]  # fmt: skip
 
 
-def _blocked(found: Publication, judges: Sequence[str], pairs: Sequence[tuple[Contestant, Contestant]]) -> list[str]:
-    """In sentences, the categories of these contestants that are blocked on their own within a mean."""
+def _blocked(cells: pl.DataFrame, judges: Sequence[str], pairs: Sequence[tuple[Contestant, Contestant]]) -> list[str]:
+    """In sentences, the categories of these contestants that are blocked on their own within a mean; `cells` are placed."""
     named = ["/".join(one) for pair in pairs for one in pair]
     is_of_one = pl.concat_str("model", "checkpoint", separator="/").is_in(named)
-    by_ranking = blocked_in_totals(load_cells(found).filter(is_of_one, pl.col("judge_model").is_in(judges)))
+    by_ranking = blocked_in_totals(cells.filter(is_of_one, pl.col("judge_model").is_in(judges)))
     return [f"{rubric_id}, {judge}: {' '.join(told)}" for (rubric_id, judge), told in by_ranking.items()]
 
 
