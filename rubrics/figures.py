@@ -45,7 +45,8 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
     figure = dimension.figure
     assert figure is not None
     chosen = _weighted(figure, operands)
-    counted, doubtful, voided = _gated(figure, chosen)
+    in_doubt = _with_aside(chosen, {one.name for one in chosen if one.does_apply and one.score is None})
+    counted, doubtful, voided = _gated(figure, chosen, in_doubt)
     note = f"{figure.form} of {', '.join(f'{one.name}: {_shown(one)}' for one in chosen)}"[:4000]
     if voided:
         note += f"; a parent failed: {', '.join(voided)}"
@@ -55,7 +56,6 @@ def derive(dimension: Dimension, operands: Sequence[Operand]) -> Derived:
         _on_scale(dimension, some, [getattr(one, end) for one in some])
         for some, end in (([*counted, *doubtful], "low"), (counted, "high"))
     )
-    in_doubt = _with_aside(chosen, {one.name for one in chosen if one.does_apply and one.score is None})
     if figure.when_parent_fails == "left_out" and any(not in_doubt.isdisjoint(one.parents) for one in counted):
         low, high = dimension.minimum, dimension.maximum  # which items count is not known either
     reasons = [one.reason or "missing_key" for one in counted if one.score is None]
@@ -92,9 +92,12 @@ def _weighted(figure: Figure, operands: Sequence[Operand]) -> list[Operand]:
     return [replace(by_name[name], weight=weight) for name, weight in zip(figure.of, weights, strict=True)]
 
 
-def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], list[Operand], list[str]]:
+def _gated(
+    figure: Figure, operands: Sequence[Operand], in_doubt: set[str]
+) -> tuple[list[Operand], list[Operand], list[str]]:  # fmt: skip
     """(what counts, what may yet count as the lowest score, the names of those one of whose direct parents failed).
 
+    `in_doubt`: the operands that are missing, and with them what does not apply below one: they may have failed.
     These are left out or have the lowest score, whatever was answered: a judge may say of such a child that it does not apply.
     """
     applying = [one for one in operands if one.does_apply]
@@ -103,7 +106,6 @@ def _gated(figure: Figure, operands: Sequence[Operand]) -> tuple[list[Operand], 
     voided = list(failed_parents(operands))
     if figure.when_parent_fails == "left_out":
         return [one for one in applying if one.name not in voided], [], voided
-    in_doubt = _with_aside(operands, {one.name for one in applying if one.score is None})
     gated = [
         replace(one, score=one.lowest, low=one.lowest, high=one.lowest) if one.name in voided
         else replace(one, low=one.lowest) if not in_doubt.isdisjoint(one.parents) else one
