@@ -1,7 +1,7 @@
 """A night: which one is due, the newest checkpoints judged and the anchors asked anew, published and noted. Schedules: infra/."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -230,12 +230,22 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
         if not summary.n_blocked:  # now that nothing is left to do
             note_night(root, name, night, run.run_date, publication, is_whole=True)
-        about = NightSummary(run.run_date, night.checkpoints, night.anchor_set, publication, summary, None, changes)
-        about = replace(about, gone=night.gone, late=night.late)
-        if before is None:
-            return about
-        changed = changed_samples(run, noted[before].publication_id, ids.dataset_id)
-        is_same = not has_newer(noted[before].checkpoints, night.checkpoints, known)
-        is_same = is_same and not any(f"{model}/{checkpoint}" in changed for model, checkpoint in night.checkpoints.items())
-        said = samples_differ(changed, f"the night of {before}") if changed else None
-        return replace(about, same_as=date.fromisoformat(before) if is_same else None, changed_samples=said)
+        same_as, said = None, None
+        if before is not None:
+            changed = changed_samples(run, noted[before].publication_id, ids.dataset_id)
+            is_same = not has_newer(noted[before].checkpoints, night.checkpoints, known)
+            is_same = is_same and not any(f"{model}/{checkpoint}" in changed for model, checkpoint in night.checkpoints.items())
+            same_as = date.fromisoformat(before) if is_same else None
+            said = samples_differ(changed, f"the night of {before}") if changed else None
+        return NightSummary(
+            run.run_date,
+            night.checkpoints,
+            night.anchor_set,
+            publication,
+            summary,
+            same_as,
+            changes,
+            night.gone,
+            night.late,
+            said,
+        )
