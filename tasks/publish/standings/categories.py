@@ -11,7 +11,7 @@ import polars as pl
 from schemas.metrics import TOTALS, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
 from tasks.publish.standings.answers import listed
-from tasks.publish.standings.wording import Row, counted, made_by, number, percent
+from tasks.publish.standings.wording import Row, counted, namer, number, percent
 
 _N_WORSE = 5
 
@@ -53,14 +53,11 @@ def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     blocked = means.filter(pl.col("status") == CellStatus.BLOCKED.value, ~pl.col("category").is_in(TOTALS))
     key = ["rubric_id", "judge_model", "model", "checkpoint", "dimension"]
     mine = blocked.join(totals, on=key, how="semi").sort(*key, "category")
-    is_one_model = means["model"].n_unique() == 1
+    name = namer(means.select("model").unique().to_dicts())
     found: dict[tuple[str, str], list[str]] = {}
     for (rubric_id, judge_model), some in mine.group_by("rubric_id", "judge_model", maintain_order=True):
-        whose = [
-            (made_by(row["model"], row["checkpoint"], is_one_model=is_one_model), row["category"], row["coverage"])
-            for row in some.unique([*key[:4], "category"], maintain_order=True).iter_rows(named=True)
-        ]
-        shown = listed([f"{category} of {who} ({percent(coverage)})" for who, category, coverage in whose])
+        rows = some.unique([*key[:4], "category"], maintain_order=True).iter_rows(named=True)
+        shown = listed([f"{row['category']} of {name(row)} ({percent(row['coverage'])})" for row in rows])
         said = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score"
         found[str(rubric_id), str(judge_model)] = [f"{said}: {shown}."]
     return found
