@@ -143,6 +143,10 @@ def ids_of(*ids: str) -> list[dict[str, str]]:
         ("1. Is there a cup? no\n2. Is it red? yes\n3. Is there a dog? yes", THREE, SHOWN, [1, 1, 0]),
         ("Is there a dog? yes\nyes\nno", THREE, SHOWN, UNSURE),
         ("Is it red? yes\nyes\nno", THREE, SHOWN, [1, 1, 0]),
+        ("Cup? no\nDog? yes\nRed? yes", THREE, SHOWN, UNSURE),
+        ("Red? yes\nDog? yes\nDog by the cup? no", THREE, SHOWN, [1, 1, 0]),
+        ("Yes: red\nYes, it is by the cup\nNo: the dog is alone", THREE, SHOWN, [1, 1, 0]),
+        ("No, wet\nYes: big", [TWO[0], {"id": "b", "text": "Is there no sun?"}], SHOWN, [0, 1]),
     ],
 )
 def test_a_line_that_names_its_item_is_that_items_wherever_it_stands(

@@ -58,7 +58,9 @@ def read_lines(
         return ParseReason.NOT_FOUND if len(lines) == 1 else ParseReason.MISSING_KEY
     placed: Sequence[str] | None = lines if names else _in_places(lines, dimension, by_key)
     is_by_id, is_counted = bool(ids) and names is ids, list(said) == counts
-    if placed is not None and (said_of_another(placed, items) or (is_counted and not is_by_id and may_be_ids(counts, ids))):
+    answers = [word for item in items for word, _ in of_item(dimension, item).answers]
+    may_be_other = is_counted and not is_by_id and may_be_ids(counts, ids)
+    if placed is not None and (may_be_other or said_of_another(placed, items, answers)):
         placed = _by_text(placed, items) if is_counted or not is_by_id else None
     if placed is None:
         return ParseReason.AMBIGUOUS

@@ -1,7 +1,8 @@
 """Whose item a line says it is: by the item's text, its number, or its id. What the line says of it: lines.py."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rubrics.model import Items
@@ -11,6 +12,9 @@ from rubrics.replies.labels import normal
 _LAST_NUMBER = re.compile(r"([0-9]{1,9})[^0-9]{0,3}\Z")
 _OWN_NUMBER = re.compile(r"[^A-Za-z0-9]{0,8}+(?:item|question|answer|number|[a-z]{1,2})?[^A-Za-z0-9]{0,3}+[0-9]", re.IGNORECASE)
 _TEXT_ENDS = re.compile(r"[*_\s]{0,4}+(?:[:：=–—]|-\s)")
+_OWN_WORDS = re.compile(r"[^?:：=–—]{1,60}?(?=\s?[?:：=–—]|\s-\s)")
+_WORD = re.compile(r"\w+")
+_N_OWN_WORDS_MAX = 5
 
 
 def whose_by_text(lines: Sequence[str], items: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -62,9 +66,13 @@ def may_be_ids(counts: Sequence[str], ids: Sequence[str]) -> bool:
     return numbers != list(counts) and not {*numbers}.isdisjoint(counts)
 
 
-def said_of_another(lines: Sequence[str], items: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a line, each of them for the item at its place, begins with the text of another."""
-    named = (_said_back(line, items) for line in lines)
+def said_of_another(lines: Sequence[str], items: Sequence[Mapping[str, Any]], answers: Iterable[str]) -> bool:
+    """Whether a line, each of them for the item at its place, begins with the text of another, or with words of it ("Cup: no").
+
+    Words of the `answers` say of no item whose the line is.
+    """
+    meant = _words(" ".join(answers))
+    named = (_said_back(line, items) or _worded(line, items, meant) for line in lines)
     return any(places and place not in places for place, places in enumerate(named))
 
 
@@ -89,3 +97,18 @@ def _said_back(line: str, items: Sequence[Mapping[str, Any]]) -> list[int]:
         if isinstance(text, str) and text and line.startswith(text)
         if not text[-1].isalnum() or _TEXT_ENDS.match(line, len(text))
     ]
+
+
+def _worded(line: str, items: Sequence[Mapping[str, Any]], answers: set[str]) -> list[int]:
+    """The places of the items with a word that no other item has, if the few words before a line's answer have one of them."""
+    own = _OWN_WORDS.match(line)
+    words = _words(own[0]) - answers if own else set()
+    if not words or len(words) > _N_OWN_WORDS_MAX:
+        return []
+    texts = [_words(str(item.get("text", ""))) for item in items]
+    counts = Counter(word for text in texts for word in text)
+    return [place for place, text in enumerate(texts) if any(counts[word] == 1 for word in words & text)]
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(text.casefold())}
