@@ -292,6 +292,27 @@ def test_a_refusal_without_text_is_an_answer_and_a_filtered_one_is_filtered() ->
     assert filtered.status == S.FILTERED
 
 
+def _thought(n_thoughts: int) -> dict[str, object]:
+    return {"completion_tokens_details": {"reasoning_tokens": n_thoughts}}
+
+
+@pytest.mark.parametrize(
+    ("usage", "n_output"),
+    [
+        pytest.param({"total_tokens": 1520}, 1020, id="Gemini: thoughts in the total alone"),
+        pytest.param({"total_tokens": 1520, **_thought(1000)}, 1020, id="xAI: beside the output"),
+        pytest.param(_thought(1000), 1020, id="beside the output, without a total"),
+        pytest.param({"total_tokens": 520, **_thought(15)}, 20, id="OpenAI: among the output"),
+        pytest.param(_thought(15), 20, id="among the output, without a total"),
+        pytest.param({"total_tokens": 20}, 20, id="a total of the output alone"),
+        pytest.param({"total_tokens": None, "completion_tokens_details": []}, 20, id="neither"),
+    ],
+)
+def test_thoughts_are_output_wherever_they_are_counted(usage: dict[str, object], n_output: int) -> None:
+    content = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 500, "completion_tokens": 20, **usage}}
+    assert read_answer(200, {}, orjson.dumps(content)).n_output_tokens == n_output
+
+
 @pytest.mark.parametrize("usage", [{"prompt_tokens": -1}, {"prompt_tokens": True}, {"prompt_tokens": "9"}, [], 3, None])
 def test_usage_that_is_no_count_is_null(usage: object) -> None:
     answer = read_answer(200, {}, orjson.dumps({"choices": [{"message": {"content": "x"}}], "usage": usage}))

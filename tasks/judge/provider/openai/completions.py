@@ -47,10 +47,22 @@ def _answer(content: dict[str, Any]) -> Answer:
         refusal,
         word(content.get("model")),
         count(usage.get("prompt_tokens")),
-        count(usage.get("completion_tokens")),
+        _n_output_tokens(usage),
         n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         logprobs_json=_json(choices[0].get("logprobs")),
     )
+
+
+def _n_output_tokens(usage: dict[str, Any]) -> int | None:
+    """The output tokens that are billed: Gemini and xAI count thoughts in the total, and leave them out of `completion_tokens`."""
+    n_output, n_input, n_total = (count(usage.get(f"{name}_tokens")) for name in ("completion", "prompt", "total"))
+    details = usage.get("completion_tokens_details")
+    n_thoughts = count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+    if n_output is None or n_input is None:
+        return n_output
+    if n_total is None and n_thoughts is not None and n_thoughts > n_output:  # they cannot be among the output
+        return n_output + n_thoughts
+    return max(n_output, (n_total or 0) - n_input)
 
 
 def _refuse_error(said: dict[str, Any], where: str) -> None:
