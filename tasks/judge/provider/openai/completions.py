@@ -54,7 +54,7 @@ def _answer(content: dict[str, Any]) -> Answer:
 
 
 def _n_output_tokens(usage: dict[str, Any]) -> int | None:
-    """The output tokens that are billed: Gemini and xAI count thoughts in the total, and leave them out of `completion_tokens`."""
+    """The output tokens that are billed: Gemini and xAI count thoughts in the total, not in `completion_tokens`."""
     n_output, n_input, n_total = (count(usage.get(f"{name}_tokens")) for name in ("completion", "prompt", "total"))
     details = usage.get("completion_tokens_details")
     n_thoughts = count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
