@@ -33,6 +33,10 @@ NO_TOTAL = (CellReason.NOT_IN_ALL_CATEGORIES.value, CellReason.SCALES_DIFFER.val
 IS_OF_WHOLE = pl.col("item").fill_null("") == ""
 """Whether a row of `scores` is one of a sample's figures, not of one item: these have no fellow under another judge."""
 
+_FIRST = frozenset({"base", "init", "initial", "pretrained"})
+_LAST = frozenset({"final", "last", "latest"})
+"""What checkpoints without a number are called that were before, or after, those with one."""
+
 HEADLINE = "overall_score"
 """The dimension a rubric's other dimensions lead up to, where it has one."""
 
@@ -115,6 +119,8 @@ def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts numbers inside names as numbers: step-900 before step-1000."""
+    """Sorts numbers inside names as numbers, step-900 before step-1000; names without one that say first or last are so."""
     parts = re.split(r"([0-9]+)", name)
-    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
+    key = [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
+    words = {*re.split(r"[\W_]+", name.casefold())} if len(parts) == 1 else set[str]()
+    return [(-1, 0, ""), *key] if words & _FIRST else [(2, 0, ""), *key] if words & _LAST else key

@@ -238,7 +238,18 @@ def test_the_predecessor_is_the_one_before_in_natural_order(make_rubric, all_tab
 
 @pytest.mark.parametrize(
     "ordered",
-    [["1", "2", "10"], ["step-9", "step-10"], ["v1.2", "v1.10", "v2.0"], ["10", "base"], ["a", "a1", "a02", "a10"], ["007", "8"]],
+    [
+        ["1", "2", "10"],
+        ["step-9", "step-10"],
+        ["v1.2", "v1.10", "v2.0"],
+        ["10", "zero"],
+        ["a", "a1", "a02", "a10"],
+        ["007", "8"],
+        ["base", "1", "step-1000", "final"],
+        ["pretrained", "epoch-3", "epoch-10", "epoch-last", "model_Final"],
+        ["basement", "finale", "step-1"],
+        ["final-2", "step-1"],
+    ],
     ids=" ".join,
 )
 def test_natural_order(ordered):
