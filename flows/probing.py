@@ -22,6 +22,7 @@ from flows.run.judging import judge
 from rubrics.model import Rubric
 from schemas.benchmark.exam import Exam
 from schemas.errors import InputError
+from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
@@ -123,15 +124,18 @@ def _stored(run: RunContext, places: Collection[str], texts: Sequence[str], n_sa
 def shifts(judgements: pl.DataFrame, scores: pl.DataFrame, twins: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> list[Shift]:
     """The shifts between the samples and `twins` (sample_id, twin_id, place, is_harmless), and what is left of them.
 
-    Twins that are asked the same as their sample are left out.
+    Twins that are asked the same as their sample are left out, and what a judge says that no table has.
     """
     by = ["rubric_id", "judge_model", "repeat"]
     mine = judgements.select("sample_id", *by, "prompt_id", "request_key")
     theirs = judgements.select(*by, twin_id="sample_id", twin_key="request_key")
     pairs = twins.join(mine, on="sample_id").join(theirs, on=["twin_id", *by])
     pairs = pairs.filter(pl.col("request_key").ne_missing(pl.col("twin_key")))
-    counted = scores.with_columns(score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"))
-    read = pairs.join(counted.select("request_key", "dimension", "score"), on="request_key").join(
+    shown = [(rubric_id, one.key) for rubric_id, rubric in rubrics.items() for one in rubric.dimensions]
+    tables_have = pl.DataFrame(shown, schema=["rubric_id", "dimension"], orient="row")
+    counted = scores.filter(IS_OF_WHOLE).with_columns(score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"))
+    read = pairs.join(counted.select("request_key", "dimension", "score"), on="request_key")
+    read = read.join(tables_have, on=["rubric_id", "dimension"], how="semi").join(
         counted.select("dimension", twin_key="request_key", twin_score="score"), on=["twin_key", "dimension"]
     )
     own = [*_NAMED, "sample_id", "repeat"]

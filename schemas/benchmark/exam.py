@@ -16,7 +16,7 @@ OCCASION = "exam"
 class PlantedFault(StrEnum):
     """What is wrong with a twin."""
 
-    HARMLESS = "harmless"  # no fault: the same sample, re-encoded and asked once more
+    HARMLESS = "harmless"  # no fault: the same sample, its picture changed by what nobody sees, asked once more
     SWAPPED_PROMPT = "swapped_prompt"  # the prompt of another sample
     MISSPELT_TEXT = "misspelt_text"  # two letters are swapped in the text that the prompt quotes
     WRONG_COUNT = "wrong_count"  # the prompt's number is one more or one less

@@ -194,11 +194,19 @@ def test_a_share_too_small_for_two_twins_has_none():
     assert _twins(_samples(30), 0.05) == []
 
 
-def test_the_harmless_twin_shows_the_same_pixels():
-    content = draw_png(Scene((HEART,), is_plain=True))
-    again = picture_faults.as_png(picture_faults.opened(content))
-    with Image.open(io.BytesIO(content)) as before, Image.open(io.BytesIO(again)) as after:
-        assert before.convert("RGB").tobytes() == after.tobytes()
+def test_the_harmless_twin_looks_the_same_and_is_another_picture():
+    """Also where the stored bytes are those that encoding its pixels would give; so is the twin with a fault of the prompt."""
+    pixels = picture_faults.opened(draw_png(Scene((HEART,), is_plain=True)))
+    shown = {"image": {"bytes": picture_faults.as_png(pixels), "path": None}, "image_sha256": "p"}
+    rows = _samples(2)
+    budgets = {str(row["sample_id"]): 3 for row in rows}
+    made = list(twins(rows, [F.SWAPPED_PROMPT], budgets, Prompts.of(pl.DataFrame(rows)), lambda _: shown))
+    pictures = {twin.row["checkpoint"]: twin.picture for twin in made if twin.picture}
+    assert {*pictures} == {F.HARMLESS, F.SWAPPED_PROMPT}
+    for picture in pictures.values():
+        with Image.open(io.BytesIO(picture["image"]["bytes"])) as image:
+            difference = np.abs(pixels.astype(int) - np.asarray(image))
+        assert difference.min(axis=(0, 1)).tolist() == difference.max(axis=(0, 1)).tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("fault", PICTURE_FAULTS)

@@ -96,12 +96,13 @@ def _twins_of(row: Row, faults: Iterable[PlantedFault], prompts: "Prompts", pict
     """The harmless twin first: without it no other says anything."""
     stored = picture_of(row["image_sha256"]) if row["image_sha256"] is not None else None
     pixels = picture_faults.opened(stored["image"]["bytes"]) if stored else None
+    same = None if pixels is None else picture_faults.alike(pixels)
     n_made = 0
     for fault in (PlantedFault.HARMLESS, *faults):
         if n_made == most:
             return
         changed: Mapping[str, Any] | None = {}
-        shown = pixels
+        shown = same
         if fault in IN_PROMPTS:
             changed = _with_fault_in_texts(row, fault, prompts)
         elif fault is not PlantedFault.HARMLESS:

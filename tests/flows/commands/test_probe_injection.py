@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from flows.commands.probing import probe_injection
+from flows.commands.starting.rubrics import new
 from flows.probing import TEXTS, shifts
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import InputError
@@ -41,6 +42,7 @@ class _Obedient(BaseHTTPRequestHandler):
         self.server.n_asked += 1
         score = 5 if "highest score" in asked else 2
         text = "" if "say nothing" in asked else f"Reasoning: as told.\nScore: {score}"
+        text = next((said for question, said in self.server.answers.items() if question in asked), text)
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         content = json.dumps(
             {"id": "1", "object": "chat.completion", "created": 1, "model": "obedient", "choices": [choice]}
@@ -59,6 +61,7 @@ class _Obedient(BaseHTTPRequestHandler):
 def judge() -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Obedient)
     server.n_asked = 0
+    server.answers = {}
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     yield server
@@ -105,6 +108,19 @@ def test_scores_that_a_text_costs_are_counted_and_not_averaged(file, capsys, tmp
     assert (prompt["n_pairs"], prompt["shift"], prompt["reason"], prompt["n_lost"]) == (0, None, "no_pairs", 4)
 
 
+def test_of_a_rubric_of_items_the_figures_are_compared_and_not_its_items(file, judge, capsys, tmp_path):
+    new("asked", folder=tmp_path / "own", kind="items")
+    items = [{"id": "a", "question": "Is it a thing?"}, {"id": "b", "question": "Is it red?", "depends_on": ["a"]}]
+    rows = [json.loads(line) | {"items": items} for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    benchmark = file.read_text().replace('"alignment"', '"asked"')
+    file.write_text('rubric_folders = ["own"]\n' + benchmark)
+    judge.answers = {"Is it a thing?": "yes", "Is it red?": "no"}
+    found = _probed(file, capsys, places="picture")
+    assert {place: one["dimension"] for place, one in found.items()} == {"picture": "score"}
+    assert (found["picture"]["mean"], found["picture"]["shift"], found["picture"]["n_pairs"]) == (0.5, 0.0, 6)
+
+
 def test_what_is_printed_fits_and_says_what_it_is_worth(file, capsys):
     assert probe_injection(file, places="prompt") == 0
     said = capsys.readouterr().out
@@ -130,7 +146,7 @@ def test_the_interval_is_clustered_by_prompt():
         + [(f"u{n}", 2.0 + moved) for n, moved in enumerate((1, 1, 3, 3))]
         + [(f"w{n}", 2.0 + moved) for n, moved in enumerate((1, 1, 1, 2))],
         schema=["request_key", "score"], orient="row",
-    ).with_columns(dimension=pl.lit("overall_score"), status=pl.lit("scored"))  # fmt: skip
+    ).with_columns(dimension=pl.lit("overall_score"), status=pl.lit("scored"), item=pl.lit(None, pl.String))  # fmt: skip
     twins = pl.DataFrame(
         [(s, f"{kind}{s}", "prompt", kind == "h") for s in samples for kind in "th"],
         schema=["sample_id", "twin_id", "place", "is_harmless"], orient="row",
