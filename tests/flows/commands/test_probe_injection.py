@@ -110,7 +110,8 @@ def test_scores_that_a_text_costs_are_counted_and_not_averaged(file, capsys, tmp
 
 def test_of_a_rubric_of_items_the_figures_are_compared_and_not_its_items(file, judge, capsys, tmp_path):
     new("asked", folder=tmp_path / "own", kind="items")
-    items = [{"id": "a", "question": "Is it a thing?"}, {"id": "b", "question": "Is it red?", "depends_on": ["a"]}]
+    things = {"a": "Is it a thing?", "b": "Is it red?", "c": "Is it wet?"}
+    items = [{"id": id_, "question": one} | ({"depends_on": ["b"]} if id_ == "c" else {}) for id_, one in things.items()]
     rows = [json.loads(line) | {"items": items} for line in (tmp_path / "m.jsonl").read_text().splitlines()]
     (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
     benchmark = file.read_text().replace('"alignment"', '"asked"')
@@ -118,7 +119,7 @@ def test_of_a_rubric_of_items_the_figures_are_compared_and_not_its_items(file, j
     judge.answers = {"Is it a thing?": "yes", "Is it red?": "no"}
     found = _probed(file, capsys, places="picture")
     assert {place: one["dimension"] for place, one in found.items()} == {"picture": "score"}
-    assert (found["picture"]["mean"], found["picture"]["shift"], found["picture"]["n_pairs"]) == (0.5, 0.0, 6)
+    assert (found["picture"]["mean"], found["picture"]["shift"], found["picture"]["n_pairs"]) == (1 / 3, 0.0, 6)
 
 
 def test_what_is_printed_fits_and_says_what_it_is_worth(file, capsys):
