@@ -126,14 +126,14 @@ def _figure(folder: Path, section: FigureSection, known: dict[str, Dimension], *
             )
     if section.when_parent_fails and not is_of_items:
         raise refusal(folder, f"{where}: when_parent_fails is for items; remove it")
-    if (
-        any(known[key].is_lower_better for key in section.of) != (section.form == "turned")
-        or len(section.of) * (section.form == "turned") > 1
-    ):
+    lower = [key for key in section.of if known[key].is_lower_better]
+    if section.form == "turned" and not len(lower) == len(section.of) == 1:
+        raise refusal(folder, f"{where}: form = 'turned' takes exactly one dimension, with better = 'lower'")
+    if section.form != "turned" and lower:
         raise refusal(
             folder,
-            f"{where}: form = 'turned' takes exactly one dimension, with better = 'lower', "
-            "and such a dimension allows no other form",
+            f"{where} is made of {lower[0]!r}, of which lower is better; make a figure with form = 'turned' of it before, "
+            "and name that one here",
         )
     if section.weights and (section.form != "weighted_mean" or len(section.weights) != len(section.of)):
         raise refusal(folder, f"{where}: weights need form = 'weighted_mean' and as many entries as `of`")

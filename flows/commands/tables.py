@@ -1,6 +1,5 @@
 """How tables look in a terminal: leaderboard, a run's last lines."""
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
@@ -201,7 +200,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     console.print(
         f"samples     {data.n_samples:,}, usable {data.n_ok:,}"
         + (f", duplicates {n_again:,} (the first one's judgement counts for both)" if n_again else "")
-        + (f", not usable {json.dumps(broken)}" if broken else "")
+        + (f", not usable: {', '.join(f'{n:,} {word}' for word, n in broken.items())}" if broken else "")
     )
     if summary.imported is not None:
         print_imported(console, summary.imported)

@@ -125,7 +125,8 @@ def test_a_bad_row_is_kept_with_its_status_and_the_run_goes_on(
     samples = pl.read_parquet(tmp_path / "lake/samples/*/*.parquet", columns=["source_key", "status", "detail"])
     assert samples["status"].to_list() == ["ok", *(status for _, status in QUARANTINED.values()), "ok"]
     assert samples.filter(pl.col("status") != "ok")["detail"].null_count() == 0
-    assert "not usable" in said.out
+    assert "not usable: " in said.out
+    assert "1 repeated_id" in said.out
     (table,) = (tmp_path / "lake/publish/v1/small").glob("*/benchmark_long.parquet")
     total = pl.read_parquet(table).filter(category="__macro__").row(0, named=True)
     assert total["n_judgements"] == 8
