@@ -113,7 +113,7 @@ def test_a_program_is_no_judge_that_is_asked(tmp_path: Path) -> None:
         ((', version = "3.2" }', " }"), "program.version is missing; add it"),
         (('"ocr"', '"o c r"'), "program.name"),
         (("scale = { min = -1, max = 2 }", "scale = { min = -1 }"), "scale.max is missing; add it"),
-        (('form = "turned"', 'form = "mean"'), "is made of 'distance', of which lower is better; make a figure with form = 'turned' of it"),
+        (('form = "turned"', 'form = "mean"'), "is made of 'distance', of which lower is better; make a figure with"),
         (('better = "lower"\n', ""), "form = 'turned' takes exactly one dimension, with better = 'lower'"),
         (('of = ["distance"]', 'of = ["distance", "n"]'), "form = 'turned' takes exactly one dimension, with better = 'lower'"),
         (
