@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import altair as alt
@@ -113,8 +114,13 @@ def nights(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
 
     Rows: run_date (ISO), is_alarm, is_bridged; estimate, ewma, limit_low, limit_high, null where there is none.
     """
+    days = [date.fromisoformat(one) for one in sorted({row["run_date"] for row in rows})]
+    named = [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in days]
+    ticks: dict[str, Any] = (
+        {"values": named} if len(days) <= _N_TICKS else {"tickCount": 4}
+    )  # of so few, Vega would name a day several times
     base = _chart().encode(
-        x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(tickCount=4, format="%d %b %Y", grid=False))
+        x=alt.X("run_date:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format="%d %b %Y", grid=False, **ticks))
     )
     score = alt.Scale(zero=False, nice=True)
     limits = base.mark_area(fill=LINE, opacity=0.8).encode(

@@ -137,6 +137,13 @@ def test_a_lone_tick_is_named_with_its_digits(which):
     assert "8" not in texts
 
 
+@pytest.mark.parametrize("n_nights", [1, 2, 3, 4, 12])
+def test_a_night_is_named_once_below_its_series(n_nights):
+    rows = [night_rows()[0] | {"run_date": f"2026-01-{day:02}"} for day in range(1, n_nights + 1)]
+    labels = re.findall(r">(\d\d Jan 2026)<", draw(charts.nights(rows, "mean"), rows, "mean"))
+    assert len(labels) == len(set(labels)) >= min(n_nights, 2)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 40])
 def test_counts_have_ticks_at_whole_numbers_each_once(n):
     rows = [{"name": "x", "order": 0, "reason": "refusal", "n": n}]
