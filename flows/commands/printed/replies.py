@@ -74,7 +74,7 @@ def _advice(asked: str, names: Collection[str]) -> str:
 
 
 def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
-    """A line for each of the commonest reasons of a publication in `folder`, for judges that can be asked anew."""
+    """A line for each of the commonest reasons of a publication in `folder` and one for the rest; of judges that can be asked."""
     for line in _unreadable(folder / f"{HEALTH.name}.parquet", {judge.id: judge for judge in judges if not judge.recorded}):
         console.print(Text(one_line(f"unreadable  {redacted(line)}")))
 
@@ -84,10 +84,13 @@ def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
     for judge_model, reason, n in counted(health, HealthMeasure.N_WITHOUT_SCORE):
         counts[judge_model][reason] = n
     found = [(reason, n, judges[name]) for name in judges for reason, n in commonest(counts[name])]
-    for reason, n, judge in sorted(found, key=lambda one: -one[1])[:N_SAID]:
+    ordered = sorted(found, key=lambda one: -one[1])
+    for reason, n, judge in ordered[:N_SAID]:
         whose = judge.id if len(judges) > 1 else ""
         shown = "`salon explain CELL` shows them"
         yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=("judgement", "judgements"))
+    if rest := [f"{reason.value} {n:,}{f' of {judge.id}' * (len(judges) > 1)}" for reason, n, judge in ordered[N_SAID:]]:
+        yield f"also {', '.join(rest)}"
 
 
 def counted(health: Path, measure: HealthMeasure) -> list[tuple[str, str, int]]:

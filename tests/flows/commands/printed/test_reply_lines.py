@@ -23,7 +23,7 @@ TOLD = {
     "the three commonest": (
         [ONE],
         [("[b]one[/b]", reason, n) for n, reason in enumerate(("empty", "malformed", "ambiguous", "refusal", "no_reply"), 1)],
-        ["refusal: 4 judgements declined", "ambiguous: 3 judgements held two", "malformed: 2 judgements had the form"],
+        ["refusal: 4 judgements declined", "ambiguous: 3 judgements held", "malformed: 2 judgements", "also empty 1"],
     ),
     "whose, where there are several": ([ONE, OTHER], [CUT, ("other", "empty", 9.0)], [
         "empty: 9 judgements of other held no text", "truncated: 2 judgements of [b]one[/b] were cut at",
