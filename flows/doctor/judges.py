@@ -22,7 +22,7 @@ from schemas.benchmark.judges import Judge
 from schemas.errors import MissingKeyError
 from schemas.identities import RunIds
 from schemas.records import ParsedScore, PlannedPart, ReadScores
-from schemas.statuses.rows import ParseReason
+from schemas.statuses.rows import ParseReason, ReplyStatus
 from schemas.tables.stored import REQUESTS, SAMPLES
 from tasks.api_keys import key_named
 from tasks.context import StageContext
@@ -135,6 +135,8 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
         known = provider_of(judge).remedy(answer.detail or "")
+        if answer.status == ReplyStatus.NO_CREDIT:
+            known = f"top up the account behind the environment variable {judge.api_key_env}"
         yield wrong(JUDGE, said, f"{known or 'fix what the provider names, or wait until it answers'}; then ask again")
 
 

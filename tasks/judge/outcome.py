@@ -184,12 +184,12 @@ def outage(
         )
     elif status in PROVIDER_FAILURES and silent_s is not None:
         alone = "" if status == ReplyStatus.RATE_LIMITED or not n_others else f" {_ALONE.format(n_others)}"
-        down = f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {_KEPT}"
+        down = f"{who} {_is_down(judge, status, said, silent_s, pause_s)}.{alone} {advice}{_KEPT}"
         error = ProviderDownError(down)
         error.pause_s = pause_s
     elif status in PROVIDER_FAILURES:
         error = ProviderError(
-            f"{who} fails: every call to its Batch API ended as {status.value}{said}. Check the provider. {_KEPT}"
+            f"{who} fails: every call to its Batch API ended as {status.value}{said}. Check the provider. {advice}{_KEPT}"
         )
     else:
         error = ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")

@@ -13,6 +13,7 @@ from schemas.statuses.rows import PROVIDER_FAILURES, ReplyStatus
 from tasks.judge.poison_requests import Failing, Tried
 from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer
+from tasks.judge.provider.failures import unnumbered
 from tasks.judge.readings import Readings
 
 _Found = TypeVar("_Found")
@@ -120,7 +121,7 @@ class Breaker:
     Opens after `n_to_stop` asks in a row that ended in an endpoint failure, or, where nobody was met yet, after as many attempts
     as these have and FIRST_PATIENCE_S: at a low limit second attempts stand behind all first ones; after attempts for as many
     requests that failed on the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is
-    waited for; after N_REJECTED rejections in the same words; and where what its replies say is of no use (readings.py).
+    waited for; after N_REJECTED rejections in the same words, numbers apart; where what replies say is of no use (readings.py).
     """
 
     n_to_stop: int = 8
@@ -190,11 +191,12 @@ class Breaker:
             self.is_absent, self.last, self.detail = True, answer.status, answer.detail
 
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
-        if self.is_open and (not self.is_rejecting or answer.detail != self.detail):
+        said = unnumbered(answer.detail)
+        if self.is_open and (not self.is_rejecting or said != self._rejected_with):
             return
-        if answer.detail != self._rejected_with:
+        if said != self._rejected_with:
             self.rejected.clear()
-        self._rejected_with = answer.detail
+        self._rejected_with = said
         self.rejected.append(request_key)
         if self.is_rejecting:
             self.last, self.detail = answer.status, answer.detail

@@ -64,6 +64,11 @@ def numbered(body: bytes, status: int = 200) -> Play:
     return Play(lambda n: response(body.replace(b"#", b"%d" % n), status=status), "stay")
 
 
+def in_own_words(n: int) -> bytes:
+    """A rejection in words that no other has, numbers apart."""
+    return response(b'{"error": "tokens: %s"}' % f"{n}".translate(str.maketrans("0123456789", "abcdefghij")).encode(), status=400)
+
+
 HANGING = {
     "never answers": late(),
     "drips": late(head(f"content-length: {len(GOOD)}"), *(GOOD[at : at + 1] for at in range(len(GOOD))), every_s=0.1),
@@ -160,7 +165,8 @@ REFUSED = {
     "400, words": Behaviour(whole(b"bad things", status=400), S.REJECTED, "HTTP 400: bad things"),
     "400, nothing": Behaviour(whole(b"", status=400), S.REJECTED, "HTTP 400: no message"),
     "400, nested deep": Behaviour(whole(b"[" * 900 + b"]" * 900, status=400), S.REJECTED, "HTTP 400: [[["),
-    "400, each in its own words": Behaviour(numbered(b'{"error": "# tokens"}', 400), S.REJECTED, "tokens", 1),
+    "400, each in its own words": Behaviour(Play(in_own_words, "stay"), S.REJECTED, "tokens", 1),
+    "400, the same but for numbers": Behaviour(numbered(b'{"error": "# tokens"}', 400), S.REJECTED, "tokens"),
     "400 of the content policy": Behaviour(error(400, "no", code="content_policy_violation"), S.FILTERED, "no", 1),
     "401": Behaviour(error(401, "Incorrect API key", code="invalid_api_key"), S.UNAUTHORIZED, "Incorrect API key"),
     "402": Behaviour(error(402, "Insufficient Balance"), S.NO_CREDIT, "Insufficient Balance"),

@@ -117,6 +117,22 @@ def test_a_small_set_to_which_nothing_is_answered_is_an_outage_too(
         run(requests[:3])
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "advice"),
+    [
+        (500, b'{"error": {"message": "image input is not supported - hint: provide the mmproj"}}', "Start the server with the"),
+        (200, b'{"object": "error", "message": "This model does not support images"}', None),
+    ],
+    ids=["a server error", "of no known words"],
+)
+def test_an_outage_says_what_to_do_about_its_words(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], status: int, body: bytes, advice: str | None
+) -> None:
+    provider.then = provider.play(status=status, body=body)
+    with pytest.raises(ProviderDownError, match=rf"Check the provider\. {advice or 'Replies already'}"):
+        run(requests[:3])
+
+
 def test_identical_rejections_stop_the_asking_and_are_asked_again_when_the_cause_is_mended(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
 ) -> None:
@@ -130,12 +146,30 @@ def test_identical_rejections_stop_the_asking_and_are_asked_again_when_the_cause
     assert run(requests, limits=limits).n_answered == 20
 
 
+NUMBERED = {
+    "vLLM: how many were requested": "This model's maximum context length is 1024 tokens. However, you requested {} tokens",
+    "a gateway: the request's id": "Unsupported parameter: 'top_k' (request id: 20261128{:08}aKx9)",
+    "an id of letters and digits": "`top_k` is not allowed, req_011CSHoEeqs5C35K2UUqR7F{}",
+}
+
+
+@pytest.mark.parametrize("said", NUMBERED.values(), ids=NUMBERED)
+def test_rejections_that_differ_by_numbers_alone_are_in_the_same_words(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger, said: str
+) -> None:
+    bodies = (orjson.dumps({"error": {"message": said.format(index)}}) for index in range(20))
+    provider.script.extend(provider.play(status=400, body=body) for body in bodies)
+    with pytest.raises(RejectedError, match="rejects what it is sent"):
+        run(requests, limits=Limits(concurrency=1, deadline_s=2))
+    assert (provider.n, ledger.known(requests["request_key"])) == (N_REJECTED, set())
+
+
 @pytest.mark.parametrize("is_answered_between", [True, False])
 def test_rejections_in_different_words_or_with_replies_between_are_of_their_requests(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], *, is_answered_between: bool
 ) -> None:
     for index in range(20):
-        said = "too long" if is_answered_between else f"{9000 + index} tokens are too many"
+        said = "too long" if is_answered_between else f"{chr(97 + index)} is too long"
         if not (is_answered_between and index % 4 == 3):
             provider.script.append(provider.play(status=400, body=orjson.dumps({"error": {"message": said}})))
         else:

@@ -3,7 +3,8 @@
 Of replies that cannot be read: replies.py. Errors that end a run are tasks/judge/outcome.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,12 +18,15 @@ from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import ReplyStatus
 from schemas.tables.published import HEALTH
 from tasks.judge.provider.base import provider_of
+from tasks.judge.provider.failures import unnumbered
 
 N_WORDS = 2
 N_LETTERS = 200
 """Of one sentence: a provider may answer with a page."""
 _AGAIN = "run the same command again to ask again"
 _THEN: Mapping[str, str] = MappingProxyType({
+    ReplyStatus.NO_CREDIT: f"the account behind the environment variable {{key}} has no credit left: top it up; {_AGAIN}",
+    ReplyStatus.UNAUTHORIZED: f"check the key in the environment variable {{key}}, and what it may use; {_AGAIN}",
     ReplyStatus.REJECTED: "fix what the message names, then ask these again with --retry rejected",
     ReplyStatus.BAD_RESPONSE: f"check that base_url, and any proxy before it, answers as the judge's API; {_AGAIN}",
     ReplyStatus.SERVER_ERROR: f"check the provider's status; {_AGAIN}",
@@ -39,9 +43,18 @@ def print_failed(console: Console, folder: Path, judges: Sequence[Judge]) -> Non
     statuses, words = counted(health, HealthMeasure.N_REPLIES), counted(health, HealthMeasure.N_SAID)
     for judge in judges:
         failed = {ReplyStatus(word): round(n) for name, word, n in statuses if name == judge.id and word in _THEN}
-        said = [(word, round(n)) for name, word, n in words if name == judge.id]
+        said = _alike((word, round(n)) for name, word, n in words if name == judge.id)
         if failed and not judge.recorded:
             console.print(Text(one_line(f"failed      {redacted('; '.join(_told(judge, failed, said)))}"), style="yellow"))
+
+
+def _alike(words: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Sentences that differ by numbers alone as one, in the words of the first."""
+    first: dict[str | None, str] = {}
+    n_of: Counter[str] = Counter()
+    for word, n in sorted(words):
+        n_of[first.setdefault(unnumbered(word), word)] += n
+    return list(n_of.items())
 
 
 def _told(judge: Judge, failed: Mapping[ReplyStatus, int], said: Sequence[tuple[str, int]]) -> Iterator[str]:
@@ -54,7 +67,7 @@ def _told(judge: Judge, failed: Mapping[ReplyStatus, int], said: Sequence[tuple[
     then = dict(_THEN)
     if judge.mode != "online" and any("batch" in word for word, _ in said):  # no deadline of ours ends a batch's line
         then[ReplyStatus.TIMED_OUT] = _LOST_IN_BATCH
-    yield from (f"{status.value}: {then[status]}" for status in ordered)
+    yield from (f"{status.value}: {then[status].format(key=judge.api_key_env)}" for status in ordered)
 
 
 def _quoted(words: str, n: int) -> str:

@@ -19,6 +19,7 @@ from tasks.judge.budget.cost import MAY_BE_BILLED
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
+from tasks.judge.provider.failures import unnumbered
 from tasks.judge.readings import is_reask_due
 from tasks.judge.retries import N_REJECTED, RETRIES
 from tasks.judge.work_queue import PlannedRequests, Reading
@@ -33,10 +34,14 @@ RESULTS_LOST = InDoubt("the provider no longer has the results of a batch of thi
 
 @dataclass(slots=True)
 class _Tally:
-    """Of one batch: our requests in it as it was first collected, and in which words how many were rejected since."""
+    """Of one batch: our requests in it as it was first collected, and in which words how many were rejected since.
+
+    Numbers are left out of the words that are counted; `said`: the last ones whole.
+    """
 
     ours: set[str]
     rejections: Counter[str | None] = field(default_factory=Counter)
+    said: str | None = None
 
     @property
     def is_rejected_whole(self) -> bool:
@@ -107,7 +112,8 @@ class Collector:
             if line is not None:
                 arrived.append((line, ended))
                 if ended.status == ReplyStatus.REJECTED:
-                    tally.rejections[ended.detail] += 1
+                    tally.rejections[unnumbered(ended.detail)] += 1
+                    tally.said = ended.detail
             if len(arrived) == LINES_AT_ONCE:
                 await self._store(token, arrived, readings)
                 arrived = []
@@ -116,7 +122,7 @@ class Collector:
             await self.usage.learn()
         if tally.is_rejected_whole:
             self.rejected.update(tally.ours)
-            (self.rejected_with,) = tally.rejections
+            self.rejected_with = tally.said
         return list(waiting.values())
 
     async def forget_rejected(self) -> None:

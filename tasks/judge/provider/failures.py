@@ -19,44 +19,64 @@ FILTER_CODES = frozenset({
     "content_filter", "content_policy_violation", "moderation_blocked", "responsibleaipolicyviolation",
     "image_content_policy_violation",
 })  # fmt: skip
-NO_CREDIT_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"})
+NO_CREDIT_CODES = frozenset({
+    "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "budget_exceeded",
+})  # fmt: skip
 KEY_CODES = frozenset({"invalid_api_key", "account_deactivated", "model_not_found"})
 # Words of providers that say it in prose alone.
 _FILTER_WORDS = re.compile(r"content[ _-]?(management )?(policy|filter)|safety system|usage polic", re.IGNORECASE)
 _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
+_NO_PATH = re.compile(r"unexpected endpoint or method", re.IGNORECASE)
+"""LM Studio's, in a 200."""
+_NUMBERED = re.compile(r"(?<!HTTP )(?<![\w-])[\w-]*\d[\w-]*")
 _SECRET = re.compile(r"\bsk-[\w-]{6,}|\b(bearer|basic)\s+[\w.+/=~-]{6,}", re.IGNORECASE)
 
 _REFUSED = re.compile(
     r"not (be )?(supported|available|permitted|allowed)|unsupported|(un|not )(recognized|known|expected)|extra input"
-    r"|does not support|only the default",
+    r"|does not support|only the default|deprecated",
     re.IGNORECASE,
 )
-_REFUSED_PARAMETERS = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
-    (r"\bmax_tokens\b.*\bmax_completion_tokens\b", "replace max_tokens with max_completion_tokens in its parameters"),
-    (r"\bmax_completion_tokens\b", "replace max_completion_tokens with max_tokens in its parameters"),
-    (r"response_format|json_schema|guided|structured.output",
+_BASE_URL = "check that base_url ends where the API begins: most end in /v1"
+_REMEDIES = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), is_of_refusals, advice) for words, is_of_refusals, advice in (
+    ((r"invalid_image|unsupported image\b(?!.(input|url|content))|image: unknown format|valid image|image is valid"
+     r"|(?:could not|unable to|cannot) (?:process|decode|identify|read)(?: input)?(?: the)? image"),
+     False, "the picture is to blame, not the model: open it, and save it again as a plain PNG or JPEG"),
+    (r"mmproj", False, "start the server with the model's picture encoder (llama.cpp: --mmproj), or name another model"),
+    (r"support image input", False, "name a model that accepts pictures"),
+    (r"only supports? stream|enable the stream", False, "name a model that need not stream: Salon reads replies whole"),
+    (r"no endpoints found", False, "change the account's settings that the message names, or name another model"),
+    (r"DeploymentNotFound", False, "name the deployment at the end of base_url: …/openai/deployments/NAME?api-version=…"),
+    (r"\bmax_tokens\b.*\bmax_completion_tokens\b", True, "replace max_tokens with max_completion_tokens in its parameters"),
+    (r"\bmax_completion_tokens\b", True, "replace max_completion_tokens with max_tokens in its parameters"),
+    (r"response_format|json_schema|guided|structured.output", True,
      "set structured_output = false for the judge, and remove response_format from its parameters"),
-    (r"\btemperature\b", "remove temperature from its parameters"),
-    (r"\btop_p\b", "remove top_p from its parameters"),
-    (r"image|vision|multi-?modal", "name a model that accepts pictures"),
-))  # fmt: skip
-_REMEDIES = tuple((re.compile(words, re.IGNORECASE | re.DOTALL), advice) for words, advice in (
-    (r"at most \d+ image|limit[-_]mm[-_]per[-_]prompt",
+    (r"\btemperature\b", True, "remove temperature from its parameters"),
+    (r"\btop_p\b", True, "remove top_p from its parameters"),
+    (r"image|vision|multi-?modal", True, "name a model that accepts pictures"),
+    (r"at most \d+ image|limit[-_]mm[-_]per[-_]prompt", False,
      "start the server so that it accepts more pictures per request (vLLM: --limit-mm-per-prompt)"),
-    (r"is not a multimodal model", "name a model that accepts pictures"),
-    (r"maximum context|context.length|max_model_len|too many tokens|prompt is too long",
+    (r"is not a multimodal model", False, "name a model that accepts pictures"),
+    (r"maximum context|context.(length|size)|max_model_len|too many tokens|prompt is too long", False,
      'send smaller pictures (max_side_px, or detail = "low"), lower max_tokens, or give the server a longer context'),
     (r"model.{0,200}(does not|doesn't|not) (exist|found)|model.{0,200}not found|no such model|unknown model|invalid model",
-     "name the model as the server lists it at /models"),
-    (r"^HTTP 40[45]\b", "check that base_url ends where the API begins: most end in /v1"),
+     False, "name the model as the server lists it at /models"),
+    (_NO_PATH.pattern, False, _BASE_URL),
+    (r"^HTTP 40[45]\b", False, _BASE_URL),
 ))  # fmt: skip
-"""What to do about a server's words, those of OpenAI, Azure, vLLM and llama.cpp among them; the first that fits."""
+"""(A server's words, whether they are to refuse something, what to do): OpenAI's, Azure's, OpenRouter's, vLLM's, llama.cpp's,
+Ollama's and LM Studio's among them; the first that fits."""
 
 
 def remedy(detail: str) -> str | None:
     """What to change in the benchmark file, or at the server, about an error with these words; None where nothing fits."""
-    known = (*_REFUSED_PARAMETERS, *_REMEDIES) if _REFUSED.search(detail) else _REMEDIES
-    return next((advice for words, advice in known if words.search(detail)), None)
+    is_refused = _REFUSED.search(detail) is not None
+    fitting = (advice for words, is_of_refusals, advice in _REMEDIES if is_refused >= is_of_refusals and words.search(detail))
+    return next(fitting, None)
+
+
+def unnumbered(detail: str | None) -> str | None:
+    """An error's words without its numbers and ids, which differ from request to request; its HTTP status stays."""
+    return None if detail is None else _NUMBERED.sub("#", detail)
 
 
 def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -76,6 +96,18 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         return Answer(ReplyStatus.UNREACHABLE, one_line(f"HTTP 407: a proxy requires a login ({said}); {advice}"), is_sent=False)
     status = _failure_status(status_code, content, said)
     return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
+
+
+def read_told(error: object, detail: str) -> Answer:
+    """The meaning of a 200 that holds nothing but an error: that of the HTTP status that the error names, where it names one."""
+    said = message_of({"error": error})
+    code = error.get("code") if isinstance(error, dict) else None
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and re.fullmatch(r"[0-9]{3}", code)) else 0
+    if _NO_PATH.match(said):
+        number = 404
+    if number in (401, 402, 403, 404, 405, 429) or 500 <= number < 600 or _codes({"error": error}) & NO_CREDIT_CODES:
+        return Answer(_failure_status(number, {"error": error}, said), one_line(detail))
+    return bad(detail)
 
 
 def _without_secrets(address: str) -> str:

@@ -172,6 +172,19 @@ def test_a_batch_rejected_whole_stops_the_next_and_is_asked_again(make_bench: Ca
     bench.check_all_is_settled()
 
 
+def test_a_batch_rejected_whole_is_so_though_each_rejection_names_its_request(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+
+    def change(call: str, body: bytes) -> bytes:
+        lines = _rejecting(call, body).splitlines(keepends=True)
+        return b"".join(line.replace(b"max_tokens is", b"request %d: max_tokens is" % n) for n, line in enumerate(lines))
+
+    bench.wire.change = change
+    with pytest.raises(RejectedError, match=r"request \d+: max_tokens is not supported"):
+        bench.run()
+    assert bench.rows("SELECT count(*) FROM replies") == [(0,)]
+
+
 def test_a_batch_of_which_one_line_is_answered_is_not_rejected_whole(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     bench.wire.change = lambda call, body: b"".join([

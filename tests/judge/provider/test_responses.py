@@ -42,6 +42,8 @@ FAILURES = [
     ("path-404", 404, b"404 page not found", S.UNAUTHORIZED),
     ("no-credit-429", 429, _error("You exceeded your quota", code="insufficient_quota"), S.NO_CREDIT),
     ("no-credit-type", 429, _error("You exceeded your quota", type="insufficient_quota"), S.NO_CREDIT),
+    ("no-credit-litellm-400", 400, _error("Budget has been exceeded! Current cost: 1", type="budget_exceeded"), S.NO_CREDIT),
+    ("no-credit-litellm-429", 429, _error("Budget has been exceeded!", type="budget_exceeded", code="429"), S.NO_CREDIT),
     ("no-credit-402", 402, _error("Insufficient Balance"), S.NO_CREDIT),
     ("rate-429", 429, _error("Rate limit reached", code="rate_limit_exceeded"), S.RATE_LIMITED),
     ("rate-429-html", 429, b"<html>slow down</html>", S.RATE_LIMITED),
@@ -120,6 +122,30 @@ def test_a_redirect_says_where_it_leads_without_its_secrets(location: str, where
     answer = read_answer(307, {"location": location}, b"")
     assert answer.status == S.BAD_RESPONSE
     assert f"HTTP 307: redirected to {where} redirects are not followed" in (answer.detail or "")
+
+
+TOLD_IN_200 = {
+    "OpenRouter: no credits": (_error("Insufficient credits", code=402), S.NO_CREDIT),
+    "a key": (_error("No auth credentials found", code=401), S.UNAUTHORIZED),
+    "a limit": (_error("Provider returned error", code=429), S.RATE_LIMITED),
+    "a limit, in a text": (_error("slow down", code="429"), S.RATE_LIMITED),
+    "a quota by its name": (_error("no", code="insufficient_quota"), S.NO_CREDIT),
+    "a moderation": (_error(FLAGGED, code=403, metadata={"reasons": ["violence"]}), S.FILTERED),
+    "a server": (_error("Upstream error", code=502), S.SERVER_ERROR),
+    "no model": (_error("No endpoints found", code=404), S.UNAUTHORIZED),
+    "choices that are none": (orjson.dumps({"error": {"code": 402, "message": "no"}, "choices": []}), S.NO_CREDIT),
+    "LM Studio: no such path": (b'{"error": "Unexpected endpoint or method. (POST /chat/completions)"}', S.UNAUTHORIZED),
+    "a rejection, which would be final": (_error("bad", code=400), S.BAD_RESPONSE),
+    "a code of its own": (_error("bad", code=1301), S.BAD_RESPONSE),
+    "beside an answer, which may be billed": (_choice("3", finish_reason="stop", error={"code": 402}), S.BAD_RESPONSE),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), TOLD_IN_200.values(), ids=TOLD_IN_200.keys())
+def test_an_error_in_a_200_means_what_the_status_it_names_does(body: bytes, expected: S) -> None:
+    answer = read_answer(200, {}, body)
+    assert answer.status == expected
+    assert (answer.detail or "").startswith("a 200 w")
 
 
 @pytest.mark.parametrize("body", BAD_200.values(), ids=BAD_200.keys())
@@ -257,6 +283,21 @@ REMEDIES = {
     "context": (400, "This model's maximum context length is 4096 tokens. However, you requested 9000", "smaller pictures"),
     "vllm, model": (404, "The model `qwen` does not exist.", "as the server lists it at /models"),
     "ollama, model": (404, 'model "qwen" not found, try pulling it first', "as the server lists it at /models"),
+    "openai, a picture": (
+        400, "You uploaded an unsupported image. Please make sure your image is valid.", "the picture is to blame",
+    ),
+    "anthropic, a picture": (400, "Could not process image", "the picture is to blame"),
+    "gemini, a picture": (400, "Unable to process input image. Please retry", "the picture is to blame"),
+    "ollama, a picture": (500, "failed to process inputs: image: unknown format", "the picture is to blame"),
+    "openrouter, no pictures": (404, "No endpoints found that support image input", "name a model that accepts pictures"),
+    "openrouter, its settings": (404, "No endpoints found matching your data policy", "change the account's settings"),
+    "llama.cpp, no pictures": (
+        500, "image input is not supported - hint: you may need to provide the mmproj", "the model's picture encoder",
+    ),
+    "llama.cpp, context": (400, "the request exceeds the available context size (4096 tokens)", "smaller pictures"),
+    "anthropic, temperature": (400, "`temperature` is deprecated for this model.", "remove temperature"),
+    "a model that streams": (400, "This model only support stream mode, please enable it", "a model that need not stream"),
+    "azure, deployment": (404, "DeploymentNotFound: The API deployment for this resource does not exist.", "name the deployment"),
     "fastapi, path": (404, "Not Found", "check that base_url ends where the API begins"),
 }  # fmt: skip
 
@@ -267,6 +308,11 @@ def test_what_a_server_says_is_told_with_the_setting_to_change(status_code: int,
         detail = read_answer(status_code, {}, body).detail
         assert said[:40] in (detail or "")
         assert advice in (remedy(detail or "") or "")
+
+
+def test_a_path_that_is_none_is_told_so_in_a_200_too() -> None:
+    detail = read_answer(200, {}, TOLD_IN_200["LM Studio: no such path"][0]).detail
+    assert "check that base_url ends" in (remedy(detail or "") or "")
 
 
 @pytest.mark.parametrize("said", ["HTTP 400: bad request", "HTTP 500: oops", "HTTP 400: max_tokens must be at least 1", ""])

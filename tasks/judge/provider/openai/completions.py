@@ -11,7 +11,7 @@ import orjson
 from schemas.input_budget import REPLY_TEXT_BYTES
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import Answer
-from tasks.judge.provider.failures import bad, message_of
+from tasks.judge.provider.failures import bad, message_of, read_told
 from tasks.judge.provider.json_bodies import BOM, UnusableError, count, object_of, word
 
 _TEXTS, _THOUGHTS = {"text", "output_text"}, {"thinking", "reasoning", "redacted_thinking"}
@@ -29,6 +29,8 @@ def read_completion(body: bytes) -> Answer:
 
 def _answer(content: dict[str, Any]) -> Answer:
     choices = content.get("choices")
+    if not choices and content.get("error"):
+        return read_told(content["error"], f"a 200 without choices: {message_of(content)}")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         said = message_of(content) if "error" in content else f"keys {sorted(content)[:8]}"
         raise UnusableError(f"a 200 without choices: {said}")

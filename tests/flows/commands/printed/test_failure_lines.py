@@ -33,6 +33,15 @@ CASES: dict[str, tuple[Judge, list[Row], list[str]]] = {
         [(NAME, "n_replies", "server_error", 5.0), (NAME, "n_replies", "rejected", 1.0)],
         ["server_error 5, rejected 1", "server_error: check the provider's status", "rejected: fix what the message names"],
     ),
+    "an empty account": (
+        ONE, [(NAME, "n_replies", "no_credit", 2.0), (NAME, "n_said", "HTTP 400: Your credit balance is too low", 2.0)],
+        ['"HTTP 400: Your credit balance is too low" ×2', "variable OPENAI_API_KEY has no credit left: top it up"],
+    ),
+    "a key": (ONE, [(NAME, "n_replies", "unauthorized", 1.0)], ["unauthorized: check the key in the environment variable"]),
+    "the same words but for numbers": (
+        ONE, [(NAME, "n_replies", "rejected", 3.0), *((NAME, "n_said", f"HTTP 400: {n} tokens", 1.0) for n in (7, 8, 9))],
+        ['"HTTP 400: 7 tokens" ×3;'],
+    ),
     "a page in place of words": (
         ONE, [(NAME, "n_replies", "server_error", 5.0), (NAME, "n_said", "x" * 5_000, 5.0)], ["x" * 199 + '…" ×5'],
     ),
