@@ -276,6 +276,33 @@ def test_the_key_is_sent_and_a_provider_that_repeats_it_is_not_believed(
     assert KEY not in repr(answers)
 
 
+TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJ4In0.c2ln"
+DEPLOYED = "/openai/deployments/eye?api-version=2024-10-21"
+KEY_HEADERS: dict[str, tuple[str, str, set[str]]] = {
+    "OpenAI's and others'": ("http://judge.invalid/v1", KEY, {"Authorization"}),
+    "Azure's deployments": (f"http://us.openai.azure.com{DEPLOYED}", KEY, {"api-key"}),
+    "Azure's v1": ("http://us.openai.azure.com/openai/v1", KEY, {"api-key"}),
+    "Azure's, of Foundry": ("http://us.services.ai.azure.com/openai/v1", KEY, {"api-key"}),
+    "a gateway with Azure's path": (f"http://gateway.invalid{DEPLOYED}", KEY, {"api-key", "Authorization"}),
+    "Azure's, with a token of Entra": (f"http://us.openai.azure.com{DEPLOYED}", TOKEN, {"Authorization"}),
+    "a name that ends alike": ("http://notazure.com/v1", KEY, {"Authorization"}),
+}
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
+@pytest.mark.parametrize(("address", "key", "sent"), KEY_HEADERS.values(), ids=KEY_HEADERS)
+def test_the_key_is_sent_in_the_header_that_the_address_reads(
+    address: str, key: str, sent: set[str], transport: str, provider: Any, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SALON_TRANSPORT", transport)
+    monkeypatch.setenv("SALON_TEST_KEY", key)
+    monkeypatch.setenv("http_proxy", provider.url.removesuffix("/v1"))  # it sees what is sent to hosts that are not there
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert ask(judge.model_copy(update={"base_url": address})).status == S.ANSWERED
+    said = {name: value for name, value in provider.headers[0].items() if key in value}
+    assert said == {name: {"api-key": key, "Authorization": f"Bearer {key}"}[name] for name in sent}
+
+
 SAID = "Score: 1. None of the latest test shapes is a local box; the EMPTY text is a placeholder, key x, abc-1, as anything."
 KEYS = {
     "EMPTY": False, "none": False, "None": False, "test": False, "local": False, "x": False, "1": False, "a": False, "key": False,

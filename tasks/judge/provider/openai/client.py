@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -28,6 +29,9 @@ _ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_P
 PROMPT_CACHE_TOKENS = 1024
 """Requests that begin with fewer equal tokens meet nothing (OpenAI's guide to prompt caching, 2026-11)."""
 
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+_AZURE_PATH = "/openai/deployments/"
+
 
 class OpenAIProvider(HttpJudge):
     """One judge behind one endpoint: see base.Provider."""
@@ -42,7 +46,7 @@ class OpenAIProvider(HttpJudge):
 
     def _headers(self) -> dict[str, str]:
         accounts = {name: value for name, variable in _ACCOUNTS.items() if (value := os.environ.get(variable))}
-        return ({"Authorization": f"Bearer {self._key}"} if self._key else {}) | accounts
+        return _key_headers(self._key, self._base_url) | accounts
 
     def _make_wire(self, headers: Mapping[str, str], concurrency: int) -> Wire:
         if not is_by_sdk():
@@ -95,3 +99,17 @@ class OpenAIProvider(HttpJudge):
         await super().close()
         if self._batch is not None:
             await self._batch.close()
+
+
+def _key_headers(key: str | None, base_url: str) -> dict[str, str]:
+    """The key as the address takes it. Azure has a header for it, and takes a token of Entra (a JWT) as others take keys.
+
+    At another host with Azure's path is Azure's gateway, or a proxy that speaks as Azure does: it is sent both.
+    """
+    if not key:
+        return {}
+    address, bearer = urlsplit(base_url), {"Authorization": f"Bearer {key}"}
+    is_azure = (address.hostname or "").endswith(_AZURE_HOSTS)
+    if key.startswith("eyJ") or not (is_azure or _AZURE_PATH in address.path):
+        return bearer
+    return {"api-key": key} | ({} if is_azure else bearer)
