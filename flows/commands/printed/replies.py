@@ -33,7 +33,8 @@ def cost_of(asked: Outcome) -> str:
     if not asked.may_cost:
         return ""
     known = "" if asked.cost_usd is None else f"; {'at least ' * bool(asked.n_in_doubt)}{format_usd(asked.cost_usd)}"
-    of = f"{asked.n_without_cost:,} replies of unknown cost (no tokens reported, or no price)" if asked.n_without_cost else ""
+    why = "no tokens reported, no price, or a dearer tier than was asked for"
+    of = f"{asked.n_without_cost:,} replies of unknown cost ({why})" if asked.n_without_cost else ""
     absurd = f"; {asked.n_not_believed:,} of them report impossibly many tokens"
     return (
         f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}{_in_doubt(asked)}"

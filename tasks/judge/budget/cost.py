@@ -66,7 +66,7 @@ class Costs:
         is_batch: bool = False,
     ) -> None:
         self.price, self._asking = price_of(judge), price_of_asking(judge)
-        self.is_batch = is_batch
+        self.is_batch, self.is_price_given = is_batch, judge.price is not None
         self.n_output_tokens_most = output_bound(judge)
         self.seen = Observed()
         known = observed or Observed()
@@ -110,6 +110,8 @@ class Costs:
     def believed(self, answer: Answer, estimate: Estimate | None = None, n_bytes: int = 0) -> Answer:
         """The answer to a request of this estimate and so many bytes, without tokens where it reports more than can be."""
         n_input_most = MOST_INPUT if estimate is None else most_input(estimate.n_input_bound, n_bytes)
+        if answer.dearer_as is not None and not self.is_price_given and answer.detail is None:
+            answer = replace(answer, detail=f"billed with {answer.dearer_as}, whose price is not known; write [judges.price]")
         return believed(answer, n_input_most, most_output(self.n_output_tokens_most))
 
     def settled(self, answer: Answer, estimate: Estimate, n_bytes: int) -> Answer:
@@ -119,8 +121,10 @@ class Costs:
         return replace(answer, unseen_usd=inf if estimate.worst_usd is None else estimate.worst_usd)
 
     def cost_usd(self, answer: Answer) -> float | None:
-        """What an answer cost by the tokens it reports; None where it reports none, or no price is known."""
+        """What an answer cost by the tokens it reports; None where it reports none, or no price of it is known."""
         if self.price is None or answer.n_input_tokens is None or answer.n_output_tokens is None:
+            return None
+        if answer.dearer_as is not None and not self.is_price_given:
             return None
         n_cached = min(answer.n_cached_tokens or 0, answer.n_input_tokens)
         n_written = min(answer.n_cache_written_tokens or 0, answer.n_input_tokens - n_cached)

@@ -12,14 +12,21 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from schemas.benchmark.judges import Judge
 
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 _ALIKE = 0.92
-STANDARD_TIERS = (None, "auto", "default", "flex", "standard_only")
-"""Values of the parameter service_tier under which nothing costs more than the standard tier; "standard_only" is Anthropic's."""
+STANDARD: Mapping[str, tuple[object, ...]] = MappingProxyType(
+    {
+        "service_tier": (None, "auto", "default", "flex", "standard_only"),
+        "inference_geo": (None, "global"),
+    }
+)
+"""Parameters that change the price, with the values under which nothing costs more than the price data say; "standard_only" and
+the second are Anthropic's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,12 @@ class ModelPrice:
 def price_of(judge: Judge) -> ModelPrice | None:
     """The price of a judge: what the benchmark file says, else the price data's; None where neither knows one.
 
-    The price data hold the standard tier: with a dearer `service_tier` among the parameters there is none.
+    The price data hold the standard tier: with a dearer one among the parameters there is none.
     """
     known = known_price(judge.model)
     given = judge.price
     if given is None:
-        return known if judge.parameters.get("service_tier") in STANDARD_TIERS else None
+        return None if _dearer(judge) else known
     input_usd, cached = given.input_usd_per_million or 0.0, given.cached_usd_per_million
     mine = ModelPrice(
         input_usd=input_usd,
@@ -87,15 +94,20 @@ def known_price(model: str) -> ModelPrice | None:
     return prices.get(model) or prices.get(_DATED.sub("", model))
 
 
+def _dearer(judge: Judge) -> str | None:
+    """The parameter that makes a judge dearer than the price data say, with its value."""
+    asked = ((name, judge.parameters.get(name), usual) for name, usual in STANDARD.items())
+    return next((f'{name} = "{value}"' for name, value, usual in asked if value not in usual), None)
+
+
 def why_no_price(judge: Judge) -> str:
     """Why a judge has no price, and what to do about it."""
     how = (
         "write [judges.price] below that judge, with input_usd_per_million and output_usd_per_million "
         "(and cached_usd_per_million, batch_share), 0 for what costs nothing; or gpu_hour and judgements_per_hour"
     )
-    tier = judge.parameters.get("service_tier")
     if known_price(judge.model) is not None:
-        return f'the price of {judge.model} at service_tier = "{tier}" is not in Salon\'s price data; {how}'
+        return f"the price of {judge.model} at {_dearer(judge)} is not in Salon's price data; {how}"
     return f"no price of {judge.model} is known{_meant(judge.model)}; {how}"
 
 

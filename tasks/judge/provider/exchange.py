@@ -91,6 +91,7 @@ class Answer:
     limits: SaidLimits = NOTHING_SAID
     is_sent: bool = True
     unseen_usd: float = 0.0
+    dearer_as: str | None = None
 
     def as_reply(
         self, request_key: str, ask_index: int, judge_model: str, origin: ReplyOrigin, n_attempts: int, cost_usd: float | None

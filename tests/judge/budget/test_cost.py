@@ -262,6 +262,19 @@ def test_what_an_attempt_is_charged(answer: Answer, usd: float) -> None:
     assert Costs(_judge("gpt-4.1"), 20).charged_usd(ESTIMATE, answer) == pytest.approx(usd)
 
 
+@pytest.mark.parametrize(
+    ("given", "usd"),
+    [(None, None), (Price(input_usd_per_million=4, output_usd_per_million=16), 0.0056)],
+    ids=["by the price data", "by the file's price"],
+)
+def test_a_reply_that_says_a_dearer_tier_costs_what_the_file_says_or_nobody_knows(given: Price | None, usd: float | None) -> None:
+    costs = Costs(Judge(model="gpt-4.1", price=given), 20)
+    answer = costs.settled(_answer(**REPORTED, dearer_as="service_tier = priority"), ESTIMATE, 900)
+    assert costs.cost_usd(answer) == pytest.approx(usd)
+    assert ("service_tier = priority, whose price is not known" in (answer.detail or "")) == (usd is None)
+    assert answer.n_input_tokens == 1000
+
+
 def test_without_a_price_tokens_are_estimated_and_usd_are_not_known() -> None:
     costs = Costs(_judge("qwen-vl"), 20)
     estimate = costs.estimate(json.dumps([{"role": "user", "content": "Judge this."}]))

@@ -83,21 +83,23 @@ def test_the_benchmark_file_overrides_figures_and_keeps_the_picture_rule() -> No
 
 
 @pytest.mark.parametrize(
-    ("model", "tier", "is_known"),
+    ("model", "name", "tier", "is_known"),
     [
-        pytest.param("gpt-4.1", "auto", True, id="openai, as the project says"),
-        pytest.param("gpt-4.1", "flex", True, id="openai, cheaper"),
-        pytest.param("gpt-4.1", "priority", False, id="openai, dearer"),
-        pytest.param("gpt-4.1", "fast", False, id="openai, a name nobody knows"),
-        pytest.param("claude-haiku-4-5", "auto", True, id="anthropic, what is committed or the standard"),
-        pytest.param("claude-haiku-4-5", "standard_only", True, id="anthropic, the standard"),
+        pytest.param("gpt-4.1", "service_tier", "auto", True, id="openai, as the project says"),
+        pytest.param("gpt-4.1", "service_tier", "flex", True, id="openai, cheaper"),
+        pytest.param("gpt-4.1", "service_tier", "priority", False, id="openai, dearer"),
+        pytest.param("gpt-4.1", "service_tier", "fast", False, id="openai, a name nobody knows"),
+        pytest.param("claude-haiku-4-5", "service_tier", "auto", True, id="anthropic, what is committed or the standard"),
+        pytest.param("claude-haiku-4-5", "service_tier", "standard_only", True, id="anthropic, the standard"),
+        pytest.param("claude-opus-4-7", "inference_geo", "global", True, id="anthropic, anywhere"),
+        pytest.param("claude-opus-4-7", "inference_geo", "us", False, id="anthropic, in one country alone"),
     ],
 )
-def test_a_dearer_service_tier_has_no_price(model: str, tier: str, is_known: bool) -> None:
-    judge = Judge(model=model, parameters={"service_tier": tier})
+def test_what_is_dearer_than_usual_has_no_price(model: str, name: str, tier: str, is_known: bool) -> None:
+    judge = Judge(model=model, parameters={name: tier})
     assert (price_of(judge) is not None) == is_known
     if not is_known:
-        assert tier in why_no_price(judge)
+        assert f'at {name} = "{tier}" is not' in why_no_price(judge)
         assert "[judges.price]" in why_no_price(judge)
 
 

@@ -22,7 +22,7 @@ from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.budget.cost import Costs, stated_output_bound
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, RequestPicture, SaidLimit
-from tests.judge.provider.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, Dialect
+from tests.judge.provider.dialects import ANTHROPIC, DIALECTS, GEMINI, MODEL, OPENAI, Dialect
 from tests.support.servers.provider import Play
 
 ROOT = Path(__file__).parents[3]
@@ -392,3 +392,22 @@ def test_a_detail_that_only_openai_knows_is_refused(dialect: Dialect) -> None:
     judge = dialect.judge("http://localhost:1", detail="low")
     with pytest.raises(InputError, match='does not support detail = "low"; set max_side_px'):
         provider_of(judge).check(judge)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said", "dearer_as"),
+    [
+        pytest.param(OPENAI, {"service_tier": "default"}, None, id="OpenAI, as usual"),
+        pytest.param(OPENAI, {"service_tier": "flex"}, None, id="OpenAI, cheaper"),
+        pytest.param(OPENAI, {"service_tier": ["priority"]}, None, id="OpenAI, no word"),
+        pytest.param(OPENAI, {"service_tier": "priority"}, "service_tier = priority", id="OpenAI, by the project's settings"),
+        pytest.param(ANTHROPIC, {"usage": {"inference_geo": "not_available"}}, None, id="Anthropic, as usual"),
+        pytest.param(ANTHROPIC, {"usage": {"inference_geo": "us"}}, "inference_geo = us", id="Anthropic, by the workspace"),
+    ],
+)
+def test_a_reply_that_was_not_answered_at_the_usual_price_says_so(
+    dialect: Dialect, said: dict[str, Any], dearer_as: str | None, provider: Any
+) -> None:
+    content = dialect.body(SCORE, None, MODEL)
+    provider.then = Play(body=orjson.dumps(content | said | {"usage": content["usage"] | said.get("usage", {})}))
+    assert ask(dialect.judge(provider.url)).dearer_as == dearer_as

@@ -63,6 +63,7 @@ def read_message(content: dict[str, Any]) -> Answer:
         n_output_tokens=count(usage.get("output_tokens")),  # what it thought among them
         n_cached_tokens=n_cached,
         n_cache_written_tokens=n_written,
+        dearer_as="inference_geo = us" if usage.get("inference_geo") == "us" else None,  # a workspace may choose it
     )
 
 

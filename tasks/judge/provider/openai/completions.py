@@ -15,6 +15,9 @@ from tasks.judge.provider.failures import bad, message_of, read_told
 from tasks.judge.provider.json_bodies import BOM, UnusableError, count, object_of, word
 
 _TEXTS, _THOUGHTS = {"text", "output_text"}, {"thinking", "reasoning", "redacted_thinking"}
+_DEARER_TIERS = {"priority", "scale"}
+"""Of OpenAI: a project's settings may choose one, whatever a request asks for. A cheaper one is counted at the usual price."""
+_OF_THE_WHOLE = {"model", "usage", "service_tier"}
 _EVENTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -52,6 +55,7 @@ def _answer(content: dict[str, Any]) -> Answer:
         _n_output_tokens(usage),
         n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         logprobs_json=_json(choices[0].get("logprobs")),
+        dearer_as=f"service_tier = {tier}" if (tier := word(content.get("service_tier"))) in _DEARER_TIERS else None,
     )
 
 
@@ -124,7 +128,9 @@ def _streamed(body: bytes) -> dict[str, Any]:
             break
         chunk = object_of(event)
         _refuse_error(chunk, "whose stream ended in an error")
-        whole |= {name: value for name, value in chunk.items() if name in {"model", "usage"} and value is not None}
+        whole |= {
+            name: value for name, value in chunk.items() if name in {"model", "usage", "service_tier"} and value is not None
+        }
         for choice in chunk.get("choices") or []:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue

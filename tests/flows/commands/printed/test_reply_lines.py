@@ -60,17 +60,18 @@ def test_the_commonest_reasons_have_a_line_each(
     begin_so(capsys.readouterr().out.splitlines(), "unreadable  ", told)
 
 
+WHY = "no tokens reported, no price, or a dearer tier than was asked for"
 COSTS = {
     "nothing was asked": (Outcome(n_cached=5), ""),
     "all are known": (Outcome(n_asked=5, cost_usd=0.25), "; $0.25"),
     "some are": (
         Outcome(n_asked=5, cost_usd=0.25, n_without_cost=2),
-        "; $0.25 and 2 replies of unknown cost (no tokens reported, or no price)",
+        f"; $0.25 and 2 replies of unknown cost ({WHY})",
     ),
-    "none is": (Outcome(n_asked=1_000, n_without_cost=999), "; 999 replies of unknown cost (no tokens reported, or no price)"),
+    "none is": (Outcome(n_asked=1_000, n_without_cost=999), f"; 999 replies of unknown cost ({WHY})"),
     "one is absurd": (
         Outcome(n_asked=9, cost_usd=0.25, n_without_cost=1, n_not_believed=1),
-        "; $0.25 and 1 replies of unknown cost (no tokens reported, or no price); 1 of them report impossibly many tokens",
+        f"; $0.25 and 1 replies of unknown cost ({WHY}); 1 of them report impossibly many tokens",
     ),
     "more may be": (
         Outcome(n_asked=9, cost_usd=0.25, n_in_doubt=33, in_doubt_usd=0.5),
