@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from schemas.errors import ProviderError
+from schemas.errors import ProviderError, RejectedError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, LostHoldError, hold, keys_of, open_batches
@@ -53,6 +53,8 @@ class BatchRun:
             await self._check_rejected()
             if self.collector.changed is not None:
                 raise self.collector.changed
+            if self.machine.is_refused:
+                break
             missing = self.missing()
             is_spent = len(self.submitter.refused) > MOST_LEFT * n_sent and not self.submitter.n_elsewhere
             now = (len(missing), self.collector.n_final)
@@ -168,8 +170,8 @@ class BatchRun:
     def _raise_outage(self, *, is_fruitless: bool) -> None:
         """Raise where the batches, or the endpoint, are what fails."""
         judge, endpoint = self.machine.provider.judge, self.machine.provider.endpoint
-        if is_fruitless and self.machine.problem is not None:
-            raise ProviderError(
+        if (is_fruitless or self.machine.is_refused) and self.machine.problem is not None:
+            raise (RejectedError if self.machine.is_refused else ProviderError)(
                 f"judge {judge.id} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
                 'fix this and run the same command again, or set mode = "online"'
             )

@@ -60,6 +60,7 @@ class BatchMachine:
     seen: dict[str, ProviderBatch] = field(default_factory=dict)
     over_capacity: list[int] = field(default_factory=list)
     problem: str | None = None
+    is_refused: bool = False  # the provider calls a creation invalid: the same one again would end the same way
     _n_refused: Counter[str] = field(default_factory=Counter)
     _n_absent: Counter[str] = field(default_factory=Counter)
     _sought_s: dict[tuple[str, int | None], float] = field(default_factory=dict)  # since when a creation is looked for
@@ -180,7 +181,6 @@ class BatchMachine:
     async def _not_created(self, batch: Batch, error: CallFailedError) -> None:
         """Go on after a creation that failed: look for the batch, try again after a wait, or give its lines back."""
         self._n_refused[batch.token] = n_tried = self._n_refused[batch.token] + 1
-        retry = RETRIES.get(error.answer.status)
         if error.may_have_worked:
             self.collector.hand_over(batch.token, batch.n_lines)
             if n_tried >= N_CREATIONS:
@@ -188,12 +188,12 @@ class BatchMachine:
             return  # the next step looks for it
         if error.is_absent or error.answer.status in (ReplyStatus.REJECTED, ReplyStatus.FILTERED):
             is_sent = error.answer.status != ReplyStatus.NOT_ASKED
-            said = "the provider refused to create a batch" if is_sent else "no batch was created"
-            self.problem = f"{said}: {error.answer.detail}"
+            self.is_refused |= is_sent and not error.is_absent
+            self.problem = f"{'the provider refused to create a' if is_sent else 'there is no'} batch: {error.answer.detail}"
             await self._give_up(batch, NotSent(self.problem))
             return
         await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
-        asked_for_s = error.answer.retry_after_s or 0.0
+        retry, asked_for_s = RETRIES.get(error.answer.status), error.answer.retry_after_s or 0.0
         if retry is None or n_tried >= retry.n_attempts or asked_for_s > MAX_RETRY_AFTER_S:
             raise error  # the next run creates it, of the file that is there
         await asyncio.sleep(asked_for_s + retry.wait_s(n_tried, self.ledger.machine.uniform))

@@ -185,6 +185,20 @@ def test_a_batch_rejected_whole_is_so_though_each_rejection_names_its_request(ma
     assert bench.rows("SELECT count(*) FROM replies") == [(0,)]
 
 
+def test_a_creation_that_is_refused_is_not_sent_again(make_bench: Callable[..., Bench]) -> None:
+    """The same body would be refused in the same way; at some providers all requests are in it."""
+    bench = make_bench()
+    refused = b'{"error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}'
+    bench.wire.answer = lambda call: (413, refused) if call == "POST /batches" else None
+    with pytest.raises(RejectedError, match=r"refused to create a batch: HTTP 413.*maximum size.*the same command again") as told:
+        bench.run()
+    assert not told.value.may_pass
+    assert bench.wire.n("POST /batches") == 1
+    bench.wire.answer = lambda _call: None
+    assert bench.run().n_answered == N_REQUESTS
+    bench.check_all_is_settled()
+
+
 def test_a_batch_of_which_one_line_is_answered_is_not_rejected_whole(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     bench.wire.change = lambda call, body: b"".join([

@@ -58,7 +58,7 @@ def read_message(content: dict[str, Any]) -> Answer:
         ReplyStatus.FILTERED if stop_reason == "refusal" else ReplyStatus.ANSWERED,
         text="".join(texts)[: REPLY_TEXT_BYTES + 1] if texts else None,
         finish_reason=stop_reason,
-        answered_model=word(content.get("model")),
+        answered_model=word(content.get("model")) or None,
         n_input_tokens=None if n_fresh is None else total(n_fresh, n_cached, n_written),
         n_output_tokens=count(usage.get("output_tokens")),  # what it thought among them
         n_cached_tokens=n_cached,

@@ -46,7 +46,7 @@ def read_content(content: dict[str, Any]) -> Answer:
     n_prompt = count(usage.get("promptTokenCount"))
     answer = Answer(
         ReplyStatus.FILTERED,
-        answered_model=word(content.get("modelVersion")),
+        answered_model=word(content.get("modelVersion")) or None,
         n_input_tokens=total(n_prompt, count(usage.get("toolUsePromptTokenCount"))),
         # A number of 0 is left out; thoughts are billed as output.
         n_output_tokens=None if n_prompt is None else total(0, *(count(usage.get(name)) for name in _OUTPUT)),

@@ -50,7 +50,7 @@ def _answer(content: dict[str, Any]) -> Answer:
         None if text is None else text[: REPLY_TEXT_BYTES + 1],  # a longer one is `malformed` unread, and this says it is longer
         finish_reason,
         refusal,
-        word(content.get("model")),
+        word(content.get("model")) or None,
         count(usage.get("prompt_tokens")),
         _n_output_tokens(usage),
         n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
