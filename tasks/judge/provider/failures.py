@@ -29,6 +29,8 @@ _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
 _NO_PATH = re.compile(r"unexpected endpoint or method", re.IGNORECASE)
 """LM Studio's, in a 200."""
 _NUMBERED = re.compile(r"(?<!HTTP )(?<![\w-])[\w-]*\d[\w-]*")
+_CLOUDFLARE = re.compile(r"just a moment|cloudflare", re.IGNORECASE)
+_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _SECRET = re.compile(r"\bsk-[\w-]{6,}|\b(bearer|basic)\s+[\w.+/=~-]{6,}", re.IGNORECASE)
 
 _REFUSED = re.compile(
@@ -87,6 +89,8 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
         content = None
     if content is None or is_too_deep(content):
         content = body[:MAX_DETAIL_CHARACTERS].decode("utf-8", "replace")
+    if isinstance(content, list) and content and isinstance(content[0], dict):
+        content = content[0]  # Google's, where a stream of them would have been
     said = message_of(content)
     if status_code < 400:
         where = _without_secrets(headers.get("location", ""))
@@ -94,8 +98,11 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
     if status_code == 407:
         advice = "add its user and password to the environment variable http_proxy, or name the judge's host in no_proxy"
         return Answer(ReplyStatus.UNREACHABLE, one_line(f"HTTP 407: a proxy requires a login ({said}); {advice}"), is_sent=False)
-    status = _failure_status(status_code, content, said)
-    return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=retry_after_s(headers))
+    is_barred = status_code == 403 and isinstance(content, str) and _is_cloudflares(headers, content)
+    status = ReplyStatus.SERVER_ERROR if is_barred else _failure_status(status_code, content, said)
+    asked_for_s = retry_after_s(headers)
+    asked_for_s = _retry_delay_s(content) if asked_for_s is None else asked_for_s
+    return Answer(status, one_line(f"HTTP {status_code}: {said}"), retry_after_s=asked_for_s)
 
 
 def read_told(error: object, detail: str) -> Answer:
@@ -108,6 +115,21 @@ def read_told(error: object, detail: str) -> Answer:
     if number in (401, 402, 403, 404, 405, 429) or 500 <= number < 600 or _codes({"error": error}) & NO_CREDIT_CODES:
         return Answer(_failure_status(number, {"error": error}, said), one_line(detail))
     return bad(detail)
+
+
+def _is_cloudflares(headers: Mapping[str, str], page: str) -> bool:
+    """Whether a page is of the network in front of a provider, which takes a program for an attacker for a while."""
+    is_its = "cf-mitigated" in headers or "cloudflare" in headers.get("server", "").lower() or _CLOUDFLARE.search(page)
+    return page.lstrip().startswith("<") and bool(is_its)
+
+
+def _retry_delay_s(content: object) -> float | None:
+    """What google.rpc.RetryInfo asks to wait, among the details of an error of Google's."""
+    error = content.get("error") if isinstance(content, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    told = [one.get("retryDelay") for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    found = (_DELAY.fullmatch(delay) for delay in told if isinstance(delay, str))
+    return next((float(match[1]) for match in found if match), None)
 
 
 def _without_secrets(address: str) -> str:

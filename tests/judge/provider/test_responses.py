@@ -38,6 +38,10 @@ FAILURES = [
     ("key-401", 401, _error("Incorrect API key provided", code="invalid_api_key"), S.UNAUTHORIZED),
     ("key-403", 403, _error("not allowed in your country"), S.UNAUTHORIZED),
     ("key-as-400", 400, _error("API key not valid. Please pass a valid API key."), S.UNAUTHORIZED),
+    ("cloudflare-403", 403, b"<!DOCTYPE html><html><title>Just a moment...</title></html>", S.SERVER_ERROR),
+    ("page-403", 403, b"<html><title>403 Forbidden</title></html>", S.UNAUTHORIZED),
+    ("prose-403", 403, b"not by way of cloudflare", S.UNAUTHORIZED),
+    ("list-403", 403, b'[{"error": {"code": 403, "message": "Just a moment"}}]', S.UNAUTHORIZED),
     ("model-404", 404, _error("The model does not exist", code="model_not_found"), S.UNAUTHORIZED),
     ("path-404", 404, b"404 page not found", S.UNAUTHORIZED),
     ("no-credit-429", 429, _error("You exceeded your quota", code="insufficient_quota"), S.NO_CREDIT),
@@ -63,6 +67,22 @@ def test_a_failure_has_one_meaning(status_code: int, body: bytes, expected: S) -
     assert answer.status == expected
     assert answer.detail
     assert answer.text is None
+
+
+@pytest.mark.parametrize("header", [{"cf-mitigated": "challenge"}, {"server": "cloudflare"}], ids=["challenge", "server"])
+def test_a_page_of_the_network_in_front_of_a_provider_is_known_by_its_headers(header: dict[str, str]) -> None:
+    assert read_answer(403, header, b"<!DOCTYPE html><html><!-- a long head -->").status == S.SERVER_ERROR
+    assert read_answer(403, header, _error("not in your country")).status == S.UNAUTHORIZED
+
+
+def test_a_failure_in_a_list_is_read_with_the_wait_it_asks_for() -> None:
+    """So Google's endpoint answers that speaks OpenAI's API."""
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "6.5s"}]
+    listed = orjson.dumps([{"error": {"code": 429, "message": "You exceeded your current quota", "details": details}}])
+    answer = read_answer(429, {}, listed)
+    assert (answer.status, answer.retry_after_s) == (S.RATE_LIMITED, 6.5)
+    assert answer.detail == "HTTP 429: 429: You exceeded your current quota"
+    assert read_answer(429, {"retry-after": "9"}, listed).retry_after_s == 9
 
 
 def _choice(text: str | None = "", **fields: object) -> bytes:
@@ -329,6 +349,12 @@ def test_a_completion_is_kept_word_for_word() -> None:
     answer = read_answer(200, {}, orjson.dumps(body))
     assert (answer.status, answer.text, answer.finish_reason) == (S.ANSWERED, text, "length")
     assert (answer.answered_model, answer.n_input_tokens, answer.n_output_tokens) == ("judge-2", 7, 3)
+
+
+@pytest.mark.parametrize("name", ["", None, 4], ids=["empty", "null", "a number"])
+def test_a_model_without_a_name_is_no_other_model(name: object) -> None:
+    body = orjson.dumps({"model": name, "choices": [{"message": {"content": "Score: 4"}}]})
+    assert read_answer(200, {}, body).answered_model is None
 
 
 def test_a_refusal_without_text_is_an_answer_and_a_filtered_one_is_filtered() -> None:

@@ -30,7 +30,6 @@ _ACCOUNT = frozenset({"FAILED_PRECONDITION", "PERMISSION_DENIED", "UNAUTHENTICAT
 CANCELLED = "CANCELLED"
 """Of the service that stopped working on a request, not of what it was asked; over HTTP it is a 499."""
 _NO_CREDIT = re.compile(r"credits? (are|is) depleted|spend(ing)? (cap|limit)", re.IGNORECASE)
-_SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _A_DAY = re.compile(r"per_?day", re.IGNORECASE)
 
 
@@ -122,8 +121,7 @@ def read_failure(status_code: int, headers: Mapping[str, str], body: bytes) -> A
     if named == CANCELLED and answer.status == ReplyStatus.REJECTED:
         return replace(answer, status=ReplyStatus.SERVER_ERROR)
     if answer.status == ReplyStatus.RATE_LIMITED or answer.retry_after_s is None:
-        wait_s = _until_tomorrow_s() if _is_of_the_day(details) else answer.retry_after_s or _retry_delay_s(details)
-        return replace(answer, retry_after_s=wait_s)
+        return replace(answer, retry_after_s=_until_tomorrow_s() if _is_of_the_day(details) else answer.retry_after_s)
     return answer
 
 
@@ -136,12 +134,6 @@ def _error(body: bytes) -> dict[str, Any]:
         return {}
     first = content[0] if isinstance(content, list) and content else content  # where a stream would have been, it is a list
     return mapping(mapping(first).get("error"))
-
-
-def _retry_delay_s(details: list[dict[str, Any]]) -> float | None:
-    """What google.rpc.RetryInfo asks to wait."""
-    found = (_SECONDS.fullmatch(delay) for one in details if isinstance(delay := one.get("retryDelay"), str))
-    return next((float(match[1]) for match in found if match), None)
 
 
 def _is_of_the_day(details: list[dict[str, Any]]) -> bool:
