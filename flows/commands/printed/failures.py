@@ -45,7 +45,8 @@ def print_failed(console: Console, folder: Path, judges: Sequence[Judge]) -> Non
         failed = {ReplyStatus(word): round(n) for name, word, n in statuses if name == judge.id and word in _THEN}
         said = _alike((word, round(n)) for name, word, n in words if name == judge.id)
         if failed and not judge.recorded:
-            console.print(Text(one_line(f"failed      {redacted('; '.join(_told(judge, failed, said)))}"), style="yellow"))
+            style = "red" if ReplyStatus.NO_CREDIT in failed or ReplyStatus.UNAUTHORIZED in failed else "yellow"
+            console.print(Text(one_line(f"failed      {redacted('; '.join(_told(judge, failed, said)))}"), style=style))
 
 
 def _alike(words: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from schemas.tables.stored import REPLIES
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
+from tests.support.servers.provider import Play, Provider
 
 pytestmark = pytest.mark.slow
 
@@ -167,6 +169,27 @@ def test_a_judge_is_asked_one_sample_where_it_is_wanted(salon: Salon, file: Path
         said = salon(*command)
         assert said.code == 3
         assert "unreachable" in findings(said.out)["judge"]
+
+
+@pytest.mark.usefixtures("_no_server")
+@pytest.mark.parametrize(
+    ("status", "error", "advice"),
+    [
+        (200, {"message": "Insufficient credits", "code": 402}, "no_credit: .*; top up the account behind the environment var"),
+        (404, {"message": "No endpoints found that support image input", "code": 404}, "; name a model that accepts pictures"),
+    ],
+    ids=["an empty account", "no pictures"],
+)
+def test_what_an_asked_judge_lacks_is_told_with_what_to_do(
+    salon: Salon, file: Path, judge_url: str, status: int, error: dict[str, Any], advice: str
+) -> None:
+    provider = Provider()
+    provider.then = Play(status=status, body=json.dumps({"error": error}).encode())
+    file.write_text(file.read_text().replace(judge_url, provider.url))
+    with closing(provider):
+        said = salon("doctor", file, "--ask")
+    assert said.code == 3
+    assert re.search(advice, findings(said.out)["judge"])
 
 
 @pytest.mark.usefixtures("_no_server")
