@@ -175,8 +175,16 @@ def test_a_judge_is_asked_one_sample_where_it_is_wanted(salon: Salon, file: Path
 @pytest.mark.parametrize(
     ("status", "error", "advice"),
     [
-        (200, {"message": "Insufficient credits", "code": 402}, "no_credit: .*; top up the account behind the environment var"),
-        (404, {"message": "No endpoints found that support image input", "code": 404}, "; name a model that accepts pictures"),
+        (
+            200,
+            {"message": "Insufficient credits", "code": 402},
+            "top up the account behind the environment variable OPENAI_API_KEY; then ask again",
+        ),
+        (
+            404,
+            {"message": "No endpoints found that support image input", "code": 404},
+            "name a model that accepts pictures; then ask again",
+        ),
     ],
     ids=["an empty account", "no pictures"],
 )
@@ -188,8 +196,8 @@ def test_what_an_asked_judge_lacks_is_told_with_what_to_do(
     file.write_text(file.read_text().replace(judge_url, provider.url))
     with closing(provider):
         said = salon("doctor", file, "--ask")
-    assert said.code == 3
-    assert re.search(advice, findings(said.out)["judge"])
+    assert (said.code, findings(said.out)["judge"][:6]) == (3, "wrong:")
+    assert advice in " ".join(said.out.split())
 
 
 @pytest.mark.usefixtures("_no_server")
