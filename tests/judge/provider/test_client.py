@@ -285,7 +285,7 @@ KEY_HEADERS: dict[str, tuple[str, str, set[str]]] = {
     "Azure's, of Foundry": ("http://us.services.ai.azure.com/openai/v1", KEY, {"api-key"}),
     "a gateway with Azure's path": (f"http://gateway.invalid{DEPLOYED}", KEY, {"api-key", "Authorization"}),
     "Azure's, with a token of Entra": (f"http://us.openai.azure.com{DEPLOYED}", TOKEN, {"Authorization"}),
-    "a name that ends alike": ("http://notazure.com/v1", KEY, {"Authorization"}),
+    "Azure's, of a model's own weights": ("http://mine.inference.ml.azure.com/v1", KEY, {"Authorization"}),
 }
 
 

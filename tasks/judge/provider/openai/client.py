@@ -29,7 +29,10 @@ _ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_P
 PROMPT_CACHE_TOKENS = 1024
 """Requests that begin with fewer equal tokens meet nothing (OpenAI's guide to prompt caching, 2026-11)."""
 
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+_AZURE_HOSTS = (
+    ".openai.azure.com", ".openai.azure.us", ".openai.azure.cn", ".cognitiveservices.azure.com", ".services.ai.azure.com",
+)  # fmt: skip
+"""Not all of Azure: its own hosts for other models' weights take a key as others do."""
 _AZURE_PATH = "/openai/deployments/"
 
 
