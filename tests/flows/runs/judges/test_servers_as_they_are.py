@@ -72,6 +72,20 @@ parameters = { temperature = 0, extra_body = { chat_template_kwargs = { enable_t
     assert set(pl.read_parquet(current(tmp_path / "lake").folder / "standings.parquet")["judge_model"]) == {"bf16", "awq"}
 
 
+def test_an_account_that_is_empty_near_the_end_is_told_beside_what_is_published(
+    tmp_path: Path, salon: Callable[..., Said], provider: Any
+) -> None:
+    """Fewer than eight such requests stop no run: the next one, and not this, would be the first to say so."""
+    World(tmp_path).make(0)
+    provider.script.extend([provider.play(body=completion(SAID))] * (N_SAMPLES - 2))
+    provider.then = provider.play(status=402, body=json.dumps({"error": {"message": "Insufficient Balance"}}).encode())
+    said = salon("run", write_benchmark(tmp_path, provider.url), *RUN)
+    assert said.code in (0, 1), said.err
+    told = " ".join(said.out.split())
+    assert 'without a reply: no_credit 2; most frequent messages: "HTTP 402: Insufficient Balance" ×2' in told
+    assert "the account behind the environment variable OPENAI_API_KEY has no credit left: top it up" in told
+
+
 @pytest.mark.parametrize("command", [("run", *RUN), ("doctor", "--ask")], ids=["a run", "doctor"])
 def test_a_setting_that_a_server_refuses_is_told_with_what_to_change(
     tmp_path: Path, salon: Callable[..., Said], provider: Any, command: tuple[str, ...]

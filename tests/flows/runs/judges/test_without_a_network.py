@@ -183,8 +183,13 @@ def test_a_file_that_an_engine_rejects_whole_is_no_reply_to_any_of_its_requests(
     tmp_path: Path, salon: Callable[..., Said], file: Path
 ) -> None:
     assert salon("export", file, "--batch-files", "asked").code == 0
-    refused = {"status_code": 400, "body": {"error": {"message": "max_tokens is too large", "type": "invalid_request_error"}}}
-    every = [{"custom_id": line["custom_id"], "response": refused} for line in lines_of(tmp_path / "asked")]
+    every = [
+        {
+            "custom_id": line["custom_id"],
+            "response": {"status_code": 400, "body": {"error": {"message": f"req-{n}: max_tokens is too large"}}},
+        }
+        for n, line in enumerate(lines_of(tmp_path / "asked"))
+    ]
     write(tmp_path / "out" / "r.jsonl", every)
     said = salon("import", file, "--batch-results", "out", *RUN)
     assert said.code == 3
