@@ -12,6 +12,7 @@ from flows.executors.choose import opened_executor
 from flows.night_opening import night_of, not_after, open_night
 from flows.nights.checkpoints import has_newer
 from flows.nights.finishing import check_in_time, until_finished
+from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
 from flows.nights.record import mutex_name, note_night, note_told, notes
 from flows.nights.shortfall import night_not_current
@@ -212,8 +213,8 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
-            if (said := differs_from_night(run, own.publication_id)) is not None:
-                run.reporter.say(said)
+            for told in filter(None, (differs_from_night(run, own.publication_id), restored(run))):
+                run.reporter.say(told)
             return NightSummary(
                 run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None, gone=own.gone, late=own.late
             )
@@ -238,14 +239,6 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
             same_as = date.fromisoformat(before) if is_same else None
             said = samples_differ(changed, f"the night of {before}") if changed else None
         return NightSummary(
-            run.run_date,
-            night.checkpoints,
-            night.anchor_set,
-            publication,
-            summary,
-            same_as,
-            changes,
-            night.gone,
-            night.late,
-            said,
-        )
+            run.run_date, night.checkpoints, night.anchor_set, publication, summary,
+            same_as, changes, night.gone, night.late, said,
+        )  # fmt: skip

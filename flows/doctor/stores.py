@@ -12,7 +12,9 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.nights.lost_pointer import nothing_current
 from flows.run.clock import MAX_OFF_S, how_far
+from schemas.errors import CorruptLakeError
 from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
@@ -22,7 +24,9 @@ from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
-from tasks.publish.reading import readable
+from tasks.publish.folders import LAYOUT
+from tasks.publish.pointer import read_pointer
+from tasks.publish.reading import look_again, readable
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
 PUBLICATIONS = "publications"
@@ -101,7 +105,16 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
 
 
 def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
-    """Those whose manifest cannot be read: nights go on without them, and nobody else looks at them."""
+    """Those whose manifest cannot be read: nights go on without them, and nobody else looks at them. Whether one is current."""
+    look_again(lake.root, benchmark)
+    try:
+        read_pointer(lake.root / "publish" / LAYOUT / benchmark)
+    except CorruptLakeError as error:  # of every publication the same
+        said, _, advice = str(error).rpartition("; ")
+        yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and becomes current again")
+        return
+    if (lost := nothing_current(lake.root, benchmark)) is not None:
+        yield wrong(PUBLICATIONS, lost, "salon nightly FILE, or the run that published it, makes it current again")
     for id_, fault in readable(lake.root, benchmark)[1].items():
         advice = "or move its folder out of the lake; until then it is left out of the series of nights and of salon.duckdb"
         yield wrong(PUBLICATIONS, f"{id_[:12]} cannot be read: {fault}", advice)

@@ -16,7 +16,7 @@ from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.context import StageContext
-from tasks.publish.folders import LAYOUT, MANIFEST
+from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.preferences import boards_in
 from tasks.publish.promotion import standing_in, why_not_current
@@ -55,7 +55,10 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     if current is None or current["publication_id"] != id_:
         why = _why_not_current(home, found, current, note.behind)
         if why is None:
-            return None if current is None else _still_blocked(home, found, current, note, exit_1)
+            if current is not None:
+                return _still_blocked(home, found, current, note, exit_1)
+            lost = f"{published}, and nothing is current: {home / POINTER} is gone"
+            return Shortfall(lost, "salon nightly FILE makes it again, and asks nothing that is stored", is_current=False)
         shown, advice = "nothing is current yet", _advice(found, day, note.max_usd)
         if current is not None:
             stays = current["publication_id"][:12]

@@ -84,8 +84,32 @@ def move_back(lake_root: Path, folder: Path, others: Sequence[tuple[Path, date]]
 
     Where that is none of them, the pointer is taken away. Raises StoreError.
     """
-    _move_back(lake_root, folder, POINTER, _last_of(others, why_not_current, lambda one: one.is_full))
-    _move_back(lake_root, folder, GOOD_POINTER, _last_of(others, why_not_good, lambda one: one.is_good))
+    _set(lake_root, folder.parent, POINTER, folder.name, would_be_current(others))
+    _set(lake_root, folder.parent, GOOD_POINTER, folder.name, _would_be_good(others))
+
+
+def restore_pointers(lake_root: Path, home: Path, others: Sequence[tuple[Path, date]]) -> bool:
+    """Let each pointer that is lost name what it would, had `others` come in this order; whether one is current since.
+
+    Raises StoreError, CorruptLakeError.
+    """
+    for name in (POINTER, GOOD_POINTER):
+        fresh(home / name)
+    was_lost = read_pointer(home) is None
+    if was_lost:
+        _set(lake_root, home, POINTER, None, would_be_current(others))
+    if read_pointer(home, GOOD_POINTER) is None:
+        _set(lake_root, home, GOOD_POINTER, None, _would_be_good(others))
+    return was_lost and read_pointer(home) is not None
+
+
+def would_be_current(others: Sequence[tuple[Path, date]]) -> tuple[Path, date] | None:
+    """Which of `others`, folders with run dates, is current where they came in this order."""
+    return _last_of(others, why_not_current, lambda one: one.is_full)
+
+
+def _would_be_good(others: Sequence[tuple[Path, date]]) -> tuple[Path, date] | None:
+    return _last_of(others, why_not_good, lambda one: one.is_good)
 
 
 def _last_of(others: Sequence[tuple[Path, date]], rule: _Rule, is_enough: Callable[[Standing], bool]) -> tuple[Path, date] | None:
@@ -102,14 +126,15 @@ def _last_of(others: Sequence[tuple[Path, date]], rule: _Rule, is_enough: Callab
     return found and found[:2]
 
 
-def _move_back(lake_root: Path, folder: Path, name: str, other: tuple[Path, date] | None) -> None:
-    path, bucket, benchmark = folder.parent / name, Lake(lake_root).bucket, folder.parent.name
+def _set(lake_root: Path, home: Path, name: str, named: str | None, other: tuple[Path, date] | None) -> None:
+    """Let a pointer that names `named`, or is not there, name `other`, or take it away."""
+    path, bucket, benchmark = home / name, Lake(lake_root).bucket, home.name
     relative = path.relative_to(lake_root).as_posix()
     for _ in range(N_TRIES):
         with locked(lake_root, f"pointer-{benchmark}"):
             e_tag = fresh(path)
-            current = read_pointer(folder.parent, name)
-            if current is None or current["publication_id"] != folder.name:
+            current = read_pointer(home, name)
+            if (current and current["publication_id"]) != named:
                 return
             if other is None:
                 if bucket is not None:

@@ -125,6 +125,30 @@ def test_a_later_run_of_another_checkpoint_makes_no_good_news_of_a_blocked_night
     assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
 
 
+def test_a_lost_pointer_is_told_and_made_again_by_the_next_start(
+    world: World, provider: Provider, salon: Callable[..., Said]
+) -> None:
+    night, _ = _nights(world, provider, is_after_a_good_one=True, plays=[], then=GOOD)
+    file, home = world.folder / "b.toml", world.folder / "lake/publish/v1/nights"
+    whole, n_asked = {name: (home / name).read_bytes() for name in ("latest.json", "latest_good.json")}, len(provider.seen)
+    (home / "latest.json").write_bytes(b"")
+    doctor = _asked(salon, file)[1]
+    assert doctor.out.count("is not a pointer that Salon wrote") == 2, "of the night and of the publications once each"
+    assert "move its folder out" not in doctor.out
+    for name in whole:
+        (home / name).unlink()
+    check, doctor, _ = _asked(salon, file)
+    assert (check.code, doctor.code) == (1, 3)
+    assert f"the night of {DUE} is published ({night}), and nothing is current: " in check.err
+    assert "nothing is current: " in findings(doctor.out)["last night"]
+    assert "nothing is current: " in findings(doctor.out)["publications"]
+    again = salon("nightly", file)
+    assert (again.code, len(provider.seen)) == (0, n_asked), again.err
+    assert f"latest.json was gone and is made again: {night}, of {DUE}, is current" in " ".join(again.err.split())
+    assert {name: (home / name).read_bytes() for name in whole} == whole
+    assert salon("nightly", file, "--check").code == 0
+
+
 def test_a_night_that_its_budget_ended_is_told_how_to_go_on(world: World, provider: Provider, salon: Callable[..., Said]) -> None:
     provider.then = GOOD
     file = write_benchmark(world.folder, provider.url, limits="max_usd = 0.000001")
