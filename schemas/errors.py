@@ -107,6 +107,12 @@ class BatchCancelledError(ProviderError):
     may_pass = False
 
 
+class BatchFailedError(ProviderError):
+    """The provider failed batch after batch as a whole: each further one is uploaded, validated and failed like these."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

@@ -64,6 +64,7 @@ class UnderWay:
             on_progress=self._hear_progress,
             on_sent=self._hear_sent,
             on_look=partial(self.run.reporter.hear_from, self.asked.judge_model),
+            say=self.run.reporter.say,
             is_asking=self.asked.is_asking,
             leaving=self.leaving,
         )

@@ -61,12 +61,16 @@ ENDPOINT_FAILURES = frozenset({ReplyStatus.UNREACHABLE, ReplyStatus.UNAUTHORIZED
 
 @dataclass(slots=True)
 class CallBackoff:
-    """Calls that may be made twice: a provider that answered before may be gone for `patience_s`, one that never did for less."""
+    """Calls that may be made twice: a provider that answered before may be gone for `patience_s`, one that never did for less.
+
+    `on_wait`: told once, where a call failed twice in a row, of what, and how long is waited at most.
+    """
 
     patience_s: float
     first_patience_s: float
     uniform: Uniform = random.uniform
     has_answered: bool = False
+    on_wait: Callable[[str, float], object] = lambda _detail, _most_s: None
 
     async def until_done(self, call: Callable[[], Awaitable[_Found]]) -> _Found:
         """What the call returns, made again while the provider is away. Raises the last CallFailedError."""
@@ -83,6 +87,8 @@ class CallBackoff:
                 is_late = clock_s() - started + wait_s > patience_s or asked_for > MAX_RETRY_AFTER_S
                 if is_late or error.answer.status not in RETRIES:
                     raise
+                if n_tried == 2:
+                    self.on_wait(error.answer.detail or error.answer.status.value, patience_s)
                 await asyncio.sleep(wait_s)
             else:
                 self.has_answered = True

@@ -83,6 +83,10 @@ class Collector:
             if self.on_sent is not None:
                 self.on_sent(n_lines)
 
+    def is_own(self, token: str) -> bool:
+        """Whether this run handed the batch over."""
+        return token in self._own
+
     async def finish(self) -> None:
         """Wait for what is being stored: a run that is stopped tells of no half."""
         if self._storing is not None:

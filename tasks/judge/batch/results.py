@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from schemas.errors import ProviderError
+from tasks.judge.batch.absence import N_ABSENT, Absences
 from tasks.judge.batch.collect import NEVER_CAME, Collector
 from tasks.judge.batch.state import Batch
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch
@@ -19,20 +20,22 @@ from tasks.judge.provider.exchange import Ended
 from tasks.judge.retries import CallBackoff
 from tasks.ledger.statements import now_us
 
-N_ABSENT = 3
-"""Looks in a row in which the provider does not know a batch, or its results, before that is believed."""
 _NO_FILE_S = 2 * 86_400
 """After a batch was handed over, a file of replies that are there is looked for so long; then it holds up no run any more."""
 
 
 @dataclass(slots=True)
 class ResultFiles:
-    """Fetches results, and has what came of our lines stored. Lines that never came are given up after N_ABSENT looks."""
+    """Fetches results, and has what came of our lines stored. Lines that never came are given up after N_ABSENT looks.
+
+    Where a file of them is not known, that must stay so for as long as `absent` says.
+    """
 
     api: BatchApi
     collector: Collector
     backoff: CallBackoff
     folder: Path
+    absent: Absences
     _n_short: Counter[str] = field(default_factory=Counter)
 
     async def collect(self, batch: Batch, seen: ProviderBatch) -> bool:
@@ -62,7 +65,10 @@ class ResultFiles:
         are_whole = all(are_there) and all(len(names) >= n for names, (_, n) in zip(told, counted, strict=True))
         if missing and not (counted and are_whole):
             self._n_short[batch.token] += 1
-            if self._n_short[batch.token] < N_ABSENT:
+            if not all(are_there):
+                self.absent.add(batch.token)
+            is_over = all(are_there) or self.absent.is_believed(batch.token)
+            if self._n_short[batch.token] < N_ABSENT or not is_over:
                 return False
         await self.collector.give_up(batch.token, missing, NEVER_CAME)
         return True

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from schemas.errors import ProviderError, RejectedError
+from schemas.errors import BatchFailedError, ProviderError, RejectedError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, LostHoldError, hold, keys_of, open_batches
@@ -55,6 +55,7 @@ class BatchRun:
                 raise self.collector.changed
             if self.machine.is_refused:
                 break
+            self._check_forgotten()
             missing = self.missing()
             is_spent = len(self.submitter.refused) > MOST_LEFT * n_sent and not self.submitter.n_elsewhere
             now = (len(missing), self.collector.n_final)
@@ -124,6 +125,15 @@ class BatchRun:
             provider = self.machine.provider
             raise outage(provider.judge, provider.endpoint, ReplyStatus.REJECTED, self.collector.rejected_with)
 
+    def _check_forgotten(self) -> None:
+        """Hand over no more where the provider has just lost what this run handed over: it would lose the next one too."""
+        if self.machine.absent.forgotten is not None:
+            provider = self.machine.provider
+            raise ProviderError(
+                f"judge {provider.judge.id} at {provider.endpoint}: {self.machine.absent.forgotten}. This run handed it "
+                "over, so no other is made now. See whether the provider lists it; the same command asks its requests again"
+            )
+
     async def open_batches(self) -> list[Batch]:
         """The batches with lines of ours that are not settled."""
         found = []
@@ -171,7 +181,7 @@ class BatchRun:
         """Raise where the batches, or the endpoint, are what fails."""
         judge, endpoint = self.machine.provider.judge, self.machine.provider.endpoint
         if (is_fruitless or self.machine.is_refused) and self.machine.problem is not None:
-            raise (RejectedError if self.machine.is_refused else ProviderError)(
+            raise (RejectedError if self.machine.is_refused else BatchFailedError)(
                 f"judge {judge.id} at {endpoint}: {self.machine.problem}. Replies already stored are kept; "
                 'fix this and run the same command again, or set mode = "online"'
             )

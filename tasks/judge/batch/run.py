@@ -68,9 +68,9 @@ def n_under_way(judge_model: str, ledger_url: str) -> int:
 class JudgeByBatch:
     """Parts of one judge to ask by its Batch API; without `is_asking`, only what is under way there is fetched.
 
-    `on_reply`, `on_progress`, `on_sent`, which is told of lines handed over, and `on_look`, of each word of the provider on a
-    batch, are called in the calling thread. `leaving`: once set, it leaves its batches at the provider, as where the process is
-    told to stop.
+    `on_reply`, `on_progress`, `on_sent`, which is told of lines handed over, `on_look`, of each word of the provider on a batch,
+    and `say`, of what people are to know meanwhile, are called in the calling thread. `leaving`: once set, it leaves its batches
+    at the provider, as where the process is told to stop.
     """
 
     parts: Sequence[PlannedPart]
@@ -79,6 +79,7 @@ class JudgeByBatch:
     on_progress: OnProgress | None = None
     on_sent: Callable[[int], None] | None = None
     on_look: Callable[[], object] = lambda: None
+    say: Callable[[str], object] = lambda _: None
     is_asking: bool = True
     leaving: threading.Event = field(default_factory=threading.Event)
 
@@ -110,7 +111,7 @@ def judge_by_batch(
             collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, asked.on_sent, usage)
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking,
-                asked.on_look,
+                asked.on_look, asked.say,
             )  # fmt: skip
             claims = Claims(ledger)
             submitter = Submitter(ledger, requests, claims, machine, rules, usage if limits.max_usd is not None else None)

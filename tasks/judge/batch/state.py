@@ -39,7 +39,7 @@ class BatchRules:
     poll_at_most_s: float = 120.0
     # A creation whose reply never came is asked for again only after so long: until then the provider may still be at it.
     settle_s: float = 90.0
-    patience_s: float = 900.0  # a provider that has answered before may be away for so long
+    patience_s: float = 900.0  # a provider that has answered before may be away for so long, or not know a batch
     first_patience_s: float = 30.0  # and one that never has
 
 

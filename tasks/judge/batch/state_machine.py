@@ -1,7 +1,6 @@
 """The state machine of one batch: what is done in each state, and where that may lead. Its results: results.py.
 
-Each state is durable before the next action begins, so that any process goes on. Behind a kill or a lost reply the provider is
-asked before anything is done again: for a file by its name, for a batch by the token in its metadata.
+Each state is durable before the next action: any process goes on, and asks the provider first what a kill or lost reply left.
 """
 
 import asyncio
@@ -16,8 +15,9 @@ from typing import Any
 
 from schemas.errors import BatchCancelledError, InputError
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.batch.absence import Absences, saying_away
 from tasks.judge.batch.collect import RESULTS_LOST, Collector
-from tasks.judge.batch.results import N_ABSENT, ResultFiles
+from tasks.judge.batch.results import ResultFiles
 from tasks.judge.batch.state import (
     Batch,
     BatchRules,
@@ -37,7 +37,6 @@ from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import now_us
 
 N_CREATIONS = 3  # of one batch without a word from the provider, after which the run gives up
-_CLOCKS_DIFFER_S = 3600
 
 
 @dataclass(slots=True)
@@ -56,20 +55,23 @@ class BatchMachine:
     folder: Path
     is_asking: bool = True
     on_look: Callable[[], object] = lambda: None  # told each time the provider says how it is with a batch
+    say: Callable[[str], object] = lambda _: None  # what people are to know while they wait
     files: dict[str, Path] = field(default_factory=dict)
     seen: dict[str, ProviderBatch] = field(default_factory=dict)
     over_capacity: list[int] = field(default_factory=list)
     problem: str | None = None
     is_refused: bool = False  # the provider calls a creation invalid: the same one again would end the same way
     _n_refused: Counter[str] = field(default_factory=Counter)
-    _n_absent: Counter[str] = field(default_factory=Counter)
+    absent: Absences = field(init=False)
     _sought_s: dict[tuple[str, int | None], float] = field(default_factory=dict)  # since when a creation is looked for
     _backoff: CallBackoff = field(init=False)
     _results: ResultFiles = field(init=False)
 
     def __post_init__(self) -> None:
-        self._backoff = CallBackoff(self.rules.patience_s, self.rules.first_patience_s, self.ledger.machine.uniform)
-        self._results = ResultFiles(self.api, self.collector, self._backoff, self.folder)
+        rules, on_wait = self.rules, saying_away(self.provider.judge.id, self.say)
+        self._backoff = CallBackoff(rules.patience_s, rules.first_patience_s, self.ledger.machine.uniform, on_wait=on_wait)
+        self.absent = Absences(rules.patience_s, self.say)
+        self._results = ResultFiles(self.api, self.collector, self._backoff, self.folder, Absences(rules.patience_s))
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
@@ -108,14 +110,14 @@ class BatchMachine:
 
     async def find(self, batch: Batch) -> None:
         """Look for a batch that may have been created; where it never was, and cannot be under way, create it."""
-        since_s = batch.intended_at_us // 1_000_000 - _CLOCKS_DIFFER_S
+        since_s = batch.intended_at_us // 1_000_000 - 3600  # clocks differ
         clock_s = asyncio.get_running_loop().time
         sought_s = self._sought_s.setdefault((batch.token, batch.create_sent_at_us), clock_s())
         try:
             found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s, batch.n_lines))
         except UndecidedError as undecided:
-            self._n_absent[batch.token] = self._n_absent[batch.token] + 1 if undecided.is_lost else 0
-            if self._n_absent[batch.token] < N_ABSENT:
+            self.absent.add(batch.token) if undecided.is_lost else self.absent.forget(batch.token)
+            if not self.absent.is_believed(batch.token):
                 return  # the next step looks again
             found = []
         if found:
@@ -123,10 +125,10 @@ class BatchMachine:
             for more in found[1:]:
                 await self._cancel(more)
         elif clock_s() - sought_s > self.rules.settle_s:  # by a clock nobody sets: it was sent before this process looked first
-            if self._n_absent[batch.token] < N_ABSENT:
-                await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
-            else:  # one that may be it has lost its results
+            if self.absent.is_believed(batch.token):  # one that may be it has lost its results
                 await self._give_up(batch, RESULTS_LOST)
+            else:
+                await self._move(batch, BatchState.UPLOADED, create_sent_at_us=None)
 
     async def look(self, batch: Batch) -> None:
         """See how far it is at the provider; where it has ended, collect its lines."""
@@ -136,12 +138,10 @@ class BatchMachine:
         except CallFailedError as error:
             if not error.is_absent:
                 raise
-            self._n_absent[batch.token] += 1
-            if self._n_absent[batch.token] >= N_ABSENT:
-                said = f"the provider no longer knows batch {batch.provider_id}; it may have been billed"
-                await self._give_up(batch, InDoubt(said))
+            if (ended := self.absent.look(batch, error.answer.detail, self.collector.is_own(batch.token))) is not None:
+                await self._give_up(batch, ended)
             return
-        del self._n_absent[batch.token]
+        self.absent.forget(batch.token)
         self.seen[batch.token] = seen
         self.on_look()
         if seen.is_failed:

@@ -38,6 +38,7 @@ from tests.judge.batch.batch_bench import (
 )
 
 pytestmark = pytest.mark.slow
+ABSENT = (404, b"404 page not found")
 
 
 @pytest.fixture(scope="module")
@@ -459,12 +460,42 @@ def test_a_batch_the_provider_has_forgotten_is_asked_again_and_counted_as_possib
     bench.run(stop=stop)
     other = make_bench()
     here = Bench(bench.lake, bench.parts, bench.ledger_url, other.wire)
-    assert here.run().n_answered == N_REQUESTS
+    assert here.run(rules={"patience_s": 0.1}).n_answered == N_REQUESTS
     assert set(here.replies()["n_attempts"]) == {2}
     detail = here.rows("SELECT detail FROM attempts WHERE status = 'timed_out'")
     assert len(detail) == N_REQUESTS
     assert detail[0][0].startswith(b"the provider no longer knows batch ")
     assert detail[0][0].endswith(b"; it may have been billed")
+
+
+def test_a_batch_that_is_not_known_for_a_while_is_not_bought_again(make_bench: Callable[..., Bench]) -> None:
+    bench, said = make_bench(), list[str]()
+    bench.wire.answer = lambda call: ABSENT if call.startswith("GET /batches/") and bench.wire.n("GET /batches/") <= 8 else None
+    assert bench.run(rules={"patience_s": 60.0}, say=said.append).n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+    assert len(said) == 1, said
+    assert "the Batch API of salon-demo-judge does not know batch " in said[0]
+    assert said[0].endswith("(HTTP 404: 404 page not found); looking for it, at least 60 s")
+
+
+def test_after_a_batch_that_stays_unknown_no_other_is_handed_over_by_the_same_run(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda call: ABSENT if call.startswith("GET /batches/") else None
+    with pytest.raises(ProviderError, match=r"no longer knows batch \S+; it may have been billed\. This run handed it over"):
+        bench.run(rules={"patience_s": 0.5})
+    assert bench.wire.n("POST /batches") == 1
+    assert bench.wire.n("GET /batches/") > 3
+    bench.wire.answer = lambda _call: None
+    assert bench.run().n_answered == N_REQUESTS
+
+
+def test_a_batch_api_that_does_not_answer_is_told_of_once(make_bench: Callable[..., Bench]) -> None:
+    bench, said = make_bench(), list[str]()
+    bench.wire.answer = lambda call: (
+        (503, b"busy") if call.startswith("GET /batches/") and bench.wire.n("GET /batches/") <= 3 else None
+    )
+    assert bench.run(rules={"patience_s": 900.0}, say=said.append).n_answered == N_REQUESTS
+    assert said == ["the Batch API of salon-demo-judge does not answer (HTTP 503: busy); waiting for it, at most 15 min"]
 
 
 def test_results_that_are_not_there_yet_are_not_bought_again(make_bench: Callable[..., Bench]) -> None:

@@ -71,12 +71,19 @@ def test_results_that_are_absent_for_a_look_or_two_are_fetched_later(make_bench:
     bench.check_all_is_settled()
 
 
+def test_results_that_a_gateway_does_not_know_for_a_while_are_not_bought_again(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    bench.wire.answer = lambda call: ABSENT if is_download(call) and len(downloads(bench)) <= 2 * N_LOOKS else None
+    assert bench.run(rules={"patience_s": 30.0}).n_answered == N_REQUESTS
+    assert bench.wire.bills() == {1: N_REQUESTS}
+
+
 def test_results_that_stay_absent_are_asked_for_anew_and_counted_as_possibly_billed(
     make_bench: Callable[..., Bench], fields: dict[str, Any]
 ) -> None:
     bench = make_bench()
     bench.wire.answer = lambda call: ABSENT if is_download(call) and call == downloads(bench)[0] else None
-    assert bench.run().n_answered == N_REQUESTS
+    assert bench.run(rules={"patience_s": 0.0}).n_answered == N_REQUESTS
     assert downloads(bench).count(downloads(bench)[0]) == N_LOOKS
     assert bench.wire.n(CREATION[fields["provider"]]) == 2
     counts = dict(bench.rows("SELECT status, count(*) FROM attempts GROUP BY status"))

@@ -40,6 +40,7 @@ median_s = 0.02
 validating_s = 0.1
 in_progress_s = {in_progress_s}
 finalizing_s = 0.1
+{more}
 """
 BENCHMARK = """\
 name = "batches"
@@ -54,14 +55,14 @@ ROOT = str(Path(__file__).parents[4])
 
 
 @pytest.fixture
-def judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], str]]:
+def judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """A provider whose batches take so many seconds; its address."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     World(tmp_path).make(0)
     opened = []
 
-    def make(in_progress_s: float) -> str:
-        (tmp_path / "scenario.toml").write_text(SCENARIO.format(in_progress_s=in_progress_s))
+    def make(in_progress_s: float, more: str = "") -> str:
+        (tmp_path / "scenario.toml").write_text(SCENARIO.format(in_progress_s=in_progress_s, more=more))
         opened.append(running_judge(tmp_path / "scenario.toml"))
         return opened[-1].__enter__()
 
@@ -240,6 +241,15 @@ def test_a_batch_that_somebody_cancels_is_created_again_by_the_next_command_only
     assert salon(command, file).code == 0
     assert len(_states(url)) == 2
     assert _stats(url)["n_items_by_times_billed"] == {"1": 2 * N_SAMPLES}
+
+
+def test_batches_that_fail_as_a_whole_are_handed_over_twice_and_no_more(
+    tmp_path: Path, judges: Callable[..., str], salon: Callable[..., Said]
+) -> None:
+    url = judges(0.1, "max_lines = 5")
+    said = salon("run", _write(tmp_path, ("gpt-4.1", url, "batch")))
+    assert (said.code, _states(url)) == (3, ["failed", "failed"]), said.err
+    assert "the provider failed batch " in said.err
 
 
 def test_the_log_of_a_flows_run_has_a_line_for_each_change_of_a_batch(tmp_path: Path, judges: Callable[[float], str]) -> None:
