@@ -32,6 +32,10 @@ LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "la
 PUBLICATIONS = "publications"
 LEAST_FREE_BYTES = 1 << 30
 """A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
+_FREE = (
+    f"free some space: a night needs at least {LEAST_FREE_BYTES / 1e9:.0f} GB. salon gc FILE shows what the lake does not need; "
+    "with --yes it deletes it"
+)
 N_COMPARED = 500
 """Replies of the newest snapshot that are looked for in the ledger."""
 MAX_AWAY_S = 2.0
@@ -183,4 +187,4 @@ def check_disk(*places: Path) -> Iterator[Finding]:
         if n_free >= LEAST_FREE_BYTES:
             yield ok(DISK, found)
         else:
-            yield wrong(DISK, found, f"free some space: a night needs at least {LEAST_FREE_BYTES / 1e9:.0f} GB")
+            yield wrong(DISK, found, _FREE)

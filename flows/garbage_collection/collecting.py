@@ -66,9 +66,24 @@ def _take_out_of_folder(lake: Lake, going: list[Item]) -> None:
         published = [item for item in going if item.kind in (PUBLICATION, PART)]
         with _not_pinned(lake, going):
             _take_all_away(published, lake.root, trash)
-        if going:  # of a clearing that was killed here, the next one finds no publication to take away
-            _list_anew(lake.root)
+        try:
+            if going:  # of a clearing that was killed here, the next one finds no publication to take away
+                _list_anew(lake.root)
+            is_listed = True
+        except StoreError:  # a full disk, as like as not: the rest makes room
+            is_listed = False
         _take_all_away([item for item in going if item not in published], lake.root, trash)
+    if not is_listed:
+        _list_in_the_end(lake)
+
+
+def _list_in_the_end(lake: Lake) -> None:
+    try:
+        _list_anew(lake.root)
+    except StoreError as error:
+        with suppress(OSError):  # something is left to take away: with it the next clearing lists anew
+            make_folder(lake.root / "staging" / f"{TRASH}{uuid.uuid4().hex}")
+        raise StoreError(f"what may go was deleted; only the lists of what is left could not be written: {error}") from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -172,6 +173,27 @@ def test_what_goes_what_stays_and_why(world: World, salon: Callable[..., Said]) 
             world.ids[name] for name in kept
         }
     assert "would go: 0 items" in salon("gc", "--lake", root).out
+
+
+def test_where_the_lists_cannot_be_written_all_else_goes_and_the_next_clearing_writes_them(
+    world: World, salon: Callable[..., Said]
+) -> None:
+    """No file of this process may become as large as salon.duckdb, as on a disk with little room."""
+    home, kept = world.lake.root / "publish" / "v1" / "nightly", {"young", "night", "good", "current"}
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, before[1]))
+    try:
+        said = salon("gc", "--lake", world.lake.root, "--yes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert said.code == 3
+    assert "what may go was deleted; only the lists of what is left could not be written: writing " in " ".join(said.err.split())
+    assert (world.names(), world.tables("superseded")) == (kept, set())
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+    with duckdb.connect(home / "salon.duckdb", read_only=True) as database:
+        listed = {row[0] for row in database.sql("SELECT publication_id FROM publications").fetchall()}
+    assert listed == {world.ids[name] for name in kept}
+    assert "would go: 0 items" in salon("gc", "--lake", world.lake.root).out
 
 
 def test_thinned_nights_keep_their_tables_and_what_drift_needs(world: World, salon: Callable[..., Said]) -> None:
