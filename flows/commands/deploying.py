@@ -51,6 +51,10 @@ def _print_deployed(console: Console, deployed: "Deployed") -> None:
         console.print(f"  taken over  {name}: it ran {other}, whose nights now end", markup=False)
     for name in deployed.removed:
         console.print(f"  removed     {name}: it ran the same file under an earlier name", markup=False)
+    for name in deployed.kept_off:
+        console.print(
+            f"  stays off   {name}: so was its schedule under the earlier name; salon doctor says how to resume", markup=False
+        )
     for name in deployed.elsewhere:
         console.print(
             f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier",

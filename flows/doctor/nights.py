@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 import polars as pl
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.doctor.prefect_server import failed_night
 from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
@@ -70,7 +71,7 @@ def check_batches(run: StageContext) -> Iterator[Finding]:
 
 
 def _failed_tries(run: StageContext) -> str:
-    """In clauses, the runs of nights that asked and published nothing, and those that never ended; "" where none did."""
+    """In clauses, the runs of nights that asked and published nothing, that never ended, or failed; "" where none did."""
     rows = runs(run.lake).filter(pl.col("publication_id").is_null(), benchmark=run.benchmark.name, asked_by="nightly")
     killed, told = begun_nights(RunContext.of(run)), list[str]()
     if not rows.is_empty():
@@ -80,6 +81,9 @@ def _failed_tries(run: StageContext) -> str:
         )
     if killed:
         told.append(f"{counted(len(killed), 'run')} began and did not end, the last for the night of {max(killed)}")
+    if (failed := failed_night(run.benchmark.name)) is not None:
+        night = run.benchmark.nightly.newest_due(failed[1]).date()
+        told.append(f"its run on the Prefect server is {failed[0]}, the one for the night of {night}")
     return "; ".join(told)
 
 

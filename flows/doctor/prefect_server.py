@@ -13,7 +13,7 @@ from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RET
 
 from flows.doctor.findings import Finding, guarded, ok, shortened, skipped, wrong
 from flows.doctor.workers import DEPLOYMENT, WORKER, check_files, check_workers
-from flows.prefect_server import deployments, remedy, server_url
+from flows.prefect_server import deployments, full_name, remedy, server_url
 from schemas.benchmark.file import Benchmark
 from tasks.ledger.connection import without_password
 
@@ -83,7 +83,8 @@ def _scheduler(
         yield skipped(SCHEDULER, said, "salon deploy FILE sets up the nights")
     for one in nights:
         if one not in active:
-            yield skipped(SCHEDULER, f"{one['name']} is switched off", f"prefect deployment schedule resume, for {one['name']}")
+            resume = f"prefect deployment schedule resume '{full_name(one)}' {one['schedules'][0]['id']}"
+            yield skipped(SCHEDULER, f"{one['name']} is switched off", f"{resume} switches it on")
     give_up_s = time.monotonic() + PATIENCE_S
     for one in active:
         theirs, ours = _schedule_of(one), None if benchmark is None else _schedule(benchmark)
@@ -131,6 +132,22 @@ def _next_run(client: SyncPrefectClient, deployment_id: str) -> datetime | None:
     runs = client.request("POST", "/flow_runs/filter", json=wanted).json()
     due = [datetime.fromisoformat(run["expected_start_time"]) for run in runs if run["auto_scheduled"]]
     return due[0].astimezone(UTC) if due else None
+
+
+def failed_night(benchmark: str) -> tuple[str, datetime] | None:
+    """How a scheduled run of the benchmark's nights failed last, and when it was due; None where none did, or no server says."""
+    if server_url() is None:
+        return None
+    with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0, PREFECT_API_REQUEST_TIMEOUT: REQUEST_LIMIT_S}):
+        try:
+            with get_client(sync_client=True) as client:
+                nights = [one["id"] for one in deployments(client, benchmark) if one["schedules"]]
+                states = {"type": {"any_": ["CRASHED", "FAILED"]}}
+                wanted = {"flow_runs": {"deployment_id": {"any_": nights}, "state": states}, "sort": "EXPECTED_START_TIME_DESC"}
+                runs = client.request("POST", "/flow_runs/filter", json=wanted).json() if nights else []
+                return (runs[0]["state_name"], datetime.fromisoformat(runs[0]["expected_start_time"])) if runs else None
+        except Exception:  # noqa: BLE001 - what is wrong with the server is said of it by check_server
+            return None
 
 
 def _clock(said: str | None, here_s: float) -> Finding:

@@ -48,6 +48,8 @@ class Deployed:
     automations: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     """Earlier ones of the same file in this pool: it has another name now, and both would run it each night."""
+    kept_off: list[str] = field(default_factory=list)
+    """Those whose earlier one, of another name, was switched off: so are they."""
     elsewhere: list[str] = field(default_factory=list)
     """The same in other pools, where a file of this path may be another: they are left alone."""
     taken_over: list[tuple[str, str]] = field(default_factory=list)
@@ -95,7 +97,10 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             job_variables = _job_variables(benchmark, deployed.pool, asked)
             block_id = notification_block(client, asked.notify) if asked.notify else None
             said = plan["definitions"]["parameters"]
-            deployed.deployments.extend(_deployment(client, entry, said, job_variables) for entry in plan["deployments"])
+            for entry in plan["deployments"]:
+                name, is_kept_off = _deployment(client, entry, said, job_variables)
+                deployed.deployments.append(name)
+                deployed.kept_off.extend([name] if is_kept_off else [])
             _remove_renamed(client, plan["deployments"], deployed)
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
@@ -137,14 +142,19 @@ def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: DeployOptions) -
 
 def _deployment(
     client: SyncPrefectClient, entry: Mapping[str, Any], said: Mapping[str, str], job_variables: Mapping[str, Any]
-) -> str:
-    """Create or update one deployment; a schedule that somebody switched off stays off. Its full name."""
+) -> tuple[str, bool]:
+    """Create or update one deployment; a schedule that somebody switched off stays off, also under an earlier name.
+
+    Its full name, and whether it is off for that.
+    """
     flow: Flow[..., Any] = load_flow_from_entrypoint(entry["entrypoint"])
     name = f"{flow.name}/{entry['name']}"
+    was_off = False
     try:
         switched = {schedule.slug: schedule.active for schedule in client.read_deployment_by_name(name).schedules}
     except ObjectNotFound:
-        switched = {}
+        was_off = any(_is_off(one) for one in _earlier(client, entry) if full_name(one).startswith(f"{flow.name}/"))
+        switched = {found["slug"]: not was_off for found in entry["schedules"]}
     pool = entry["work_pool"]
     client.create_deployment(
         flow_id=client.create_flow_from_name(flow.name),
@@ -166,7 +176,19 @@ def _deployment(
         job_variables=pool["job_variables"] | job_variables,
         pull_steps=[],
     )
-    return name
+    return name, was_off
+
+
+def _earlier(client: SyncPrefectClient, entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The deployments of the entry's file in its pool that have another name."""
+    file, pool = entry["parameters"]["file"], entry["work_pool"]["name"]
+    mine = [one for one in deployments(client) if one["parameters"].get("file") == file and one["work_pool_name"] == pool]
+    return [one for one in mine if one["name"] != entry["name"]]
+
+
+def _is_off(deployed: Mapping[str, Any]) -> bool:
+    schedules = deployed["schedules"]
+    return bool(schedules) and (bool(deployed.get("paused")) or not any(found["active"] for found in schedules))
 
 
 def _of_other_files(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -230,15 +230,15 @@ def unreadable(judge: Judge, endpoint: str, rubric_id: str, counts: Counter[str]
 
 def _is_down(judge: Judge, status: ReplyStatus, said: str, silent_s: float, pause_s: float | None) -> str:
     if status != ReplyStatus.RATE_LIMITED:
+        is_slow = status == ReplyStatus.TIMED_OUT  # whose words are ours
         return (
-            f"is down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as {status.value}{said}; no more "
-            "requests are sent. Check the provider"
+            f"is {'too slow, or ' * is_slow}down: it has answered nothing for {silent_s:.0f} s, and each attempt ended as "
+            f"{status.value}{said.replace('it said: ', '') if is_slow else said}; no more requests are sent. Check the provider"
+            f"{'; if it only takes longer, raise limits.deadline_s' * is_slow}"
         )
-    how = (
-        f"asks for a pause of {pause_s:,.0f} s"
-        if pause_s is not None
-        else f"answers nothing: for {silent_s:.0f} s its rate limits refused every attempt"
-    )
+    how = f"answers nothing: for {silent_s:.0f} s its rate limits refused every attempt"
+    if pause_s is not None:
+        how = f"asks for a pause of {pause_s:,.0f} s"
     limits = f"the limits of the account behind the environment variable {judge.api_key_env}"
     return f"{how}{said}; no more requests are sent. Check {limits}, and who else uses it"
 

@@ -1,5 +1,8 @@
 """Deployments whose file has another name or is gone, and runs that nobody begins: what `deploy` removes and `doctor` says."""
 
+import os
+import shlex
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,8 +11,9 @@ from pathlib import Path
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.states import Scheduled
+from prefect.states import Crashed, Scheduled
 
+from flows.run.context import open_run
 from tests.flows.flow_support import Said
 from tests.support.servers.prefect_server import asked, told
 
@@ -64,6 +68,40 @@ def test_a_renamed_benchmark_leaves_no_deployment_behind(salon: Salon, tmp_path:
     assert names_of(client, file) == {"orsay-nightly", "orsay-backfill"}
     assert "ok      deployment      2 have their benchmark file here" in salon("doctor", file).out
     assert "removed" not in salon("deploy", file).out
+
+
+def test_a_schedule_that_is_switched_off_stays_off_under_another_name(
+    salon: Salon, tmp_path: Path, client: SyncPrefectClient, prefect_api: str
+) -> None:
+    file = named(tmp_path / "b.toml", "pompidou")
+    assert "stays off" not in salon("deploy", file).out
+    (schedule,) = client.read_deployment_by_name("nightly/pompidou-nightly").schedules
+    client.update_deployment_schedule(client.read_deployment_by_name("nightly/pompidou-nightly").id, schedule.id, active=False)
+    said = salon("deploy", named(file, "beaubourg"))
+    assert "stays off   nightly/beaubourg-nightly" in said.out
+    found = client.read_deployment_by_name("nightly/beaubourg-nightly")
+    assert [one.active for one in found.schedules] == [False]
+    (listed,) = [line for line in salon("doctor", file).out.splitlines() if "prefect deployment schedule resume" in line]
+    command = shlex.split(listed.partition("-> ")[2].partition(" switches")[0])
+    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": prefect_api}, check=True, capture_output=True, timeout=120)
+    assert client.read_deployment_by_name("nightly/beaubourg-nightly").schedules[0].active
+    assert "stays off" not in salon("deploy", file).out
+
+
+def test_a_first_night_that_crashed_on_the_server_is_told(salon: Salon, tmp_path: Path, client: SyncPrefectClient) -> None:
+    file = named(tmp_path / "b.toml", "guimard")
+    assert salon("deploy", file).code == 0
+    assert "last night      no night is published yet" in salon("doctor", file).out
+    due, now = open_run(file).benchmark.nightly.newest_due(datetime.now(UTC)), datetime.now(UTC)
+    deployment = client.read_deployment_by_name("nightly/guimard-nightly")
+    run = client.create_flow_run_from_deployment(deployment.id, state=Scheduled(scheduled_time=now))
+    client.set_flow_run_state(run.id, Crashed(), force=True)
+    said = salon("doctor", file)
+    assert said.code == 3
+    crashed = f"none is yet: its run on the Prefect server is Crashed, the one for the night of {due.date()}"
+    assert (
+        f"wrong   last night      the night of {due.date()} was due at {due:%H:%M %Z} and is not published; {crashed}" in said.out
+    )
 
 
 def test_a_file_of_the_same_path_in_another_pool_is_left_alone(salon: Salon, tmp_path: Path, client: SyncPrefectClient) -> None:
