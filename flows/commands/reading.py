@@ -76,8 +76,9 @@ def table(
     cells = load_cells(found) if category == Total.MACRO else load_compared_cells(found)
     moves, said = [], {}
     if category == Total.MACRO:  # of whole rankings, whichever of their rows are printed
-        moves = moves_of(lake_root, found.benchmark, to_predecessors(load_comparisons(found)))
-        said = with_moves(answers_of(cells), moves, headlines(cells))
+        compared = load_comparisons(found)
+        moves = moves_of(lake_root, found.benchmark, to_predecessors(compared))
+        said = with_moves(answers_of(cells, compared), moves, headlines(cells))
     wanted = {"rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension}
     caveats = caveats_of(lake_root, found, is_named=publication is not None or good)
     everywhere, boards = _selected(cells, boards_in(found.folder), wanted)

@@ -19,7 +19,7 @@ from tasks.lake.object_store.cache_folder import pull, push
 def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric]) -> None:
     """Keep those that the lake does not hold yet."""
     for rubric in rubrics.values():
-        if _kept(lake_root, rubric.id, rubric.digest) is not None:
+        if kept_rubric(lake_root, rubric.id, rubric.digest) is not None:
             continue
         target = _folder(lake_root, rubric.id, rubric.digest)
         names = rubric_files(rubric.folder)
@@ -51,7 +51,7 @@ def asks_the_same(lake_root: Path, today: Mapping[str, Rubric], name: str, diges
 
 def _of_digest(lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str) -> Rubric | None:
     now = today.get(name)
-    return now if now is not None and now.digest == digest else _kept(lake_root, name, digest)
+    return now if now is not None and now.digest == digest else kept_rubric(lake_root, name, digest)
 
 
 def _asks(rubric: Rubric) -> Rubric:
@@ -60,7 +60,8 @@ def _asks(rubric: Rubric) -> Rubric:
     return replace(rubric, title="", source="", digest="", folder=Path(), requests=requests)
 
 
-def _kept(lake_root: Path, name: str, digest: str) -> Rubric | None:
+def kept_rubric(lake_root: Path, name: str, digest: str) -> Rubric | None:
+    """The rubric of this digest as the lake keeps it, after its files were held against the digest; None where it does not."""
     if not re.fullmatch(r"[0-9a-f]{64}", digest):  # of a provenance that anything may have happened to
         return None
     folder = _folder(lake_root, name, digest)

@@ -9,12 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from flows.nights.own_rubrics import kept_rubric
 from flows.run.context import RunContext
 from flows.run.pipeline import tables_of
 from flows.run.tasks import RunTables, publish_tables
 from rubrics.loading import SHIPPED, find_rubrics
+from rubrics.model import Rubric
 from schemas.benchmark.file import Benchmark, load_benchmark
-from schemas.errors import CorruptLakeError, InputError
+from schemas.errors import CorruptLakeError, InputError, RubricError
 from schemas.identities import RunIds
 from schemas.lineage import Lineage
 from schemas.tables.stored import CHECKS, QUARANTINE
@@ -38,13 +40,15 @@ SETTINGS = "settings"
 class Reopened:
     """A published folder, the run it says it is, in a lake of its own, and what its word does not bear out.
 
-    `other_rubrics`: the folders of those that are not as they were published with, by their ids.
+    `other_rubrics`: the folders of those that are not as they were published with, by their ids. `notes`: which were taken from
+    the lake, which keeps them as they were.
     """
 
     folder: Path
     run: StageContext
     differences: tuple[Difference, ...]
     other_rubrics: Mapping[str, Path]
+    notes: tuple[str, ...]
 
 
 def open_published(
@@ -55,19 +59,26 @@ def open_published(
     rubrics: Sequence[Path],
     *,
     advice: str = "",
-    is_alone: bool = False,
+    kept_in: Path | None = None,
 ) -> Reopened:
     """Open what provenance.json says. Raises InputError where the benchmark file is not the one published from.
 
-    `advice`: how a rubric that is not found is named. `is_alone`: rubrics are those in `rubrics`, and neither the shipped ones
-    nor any that the settings name.
+    `advice`: how a rubric that is not found is named. `kept_in`: the lake, where a rubric that is not as it was published with
+    may be kept as it was; without it rubrics are those in `rubrics`, and neither the shipped ones nor any that the settings name.
     """
     benchmark = load_benchmark(file) if file else _settings(folder, said)
     digest = benchmark_digest(benchmark)
     if file and digest != said.get("benchmark_digest"):
         raise InputError(_is_other(file, folder, said, digest))
-    more = [] if is_alone else [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
-    found = find_rubrics([choice.id for choice in benchmark.rubrics], [*rubrics, *more], advice)
+    names = [choice.id for choice in benchmark.rubrics]
+    if kept_in is None:
+        found, notes = find_rubrics(names, rubrics, advice), list[str]()
+    else:
+        more = [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
+        both = {name: _found_or_kept(name, str(_digest_of(said, name)), kept_in, rubrics, more, advice) for name in names}
+        found = {name: rubric for name, (rubric, _) in both.items()}
+        what = "changed since, or is gone; taken as it was published, from where the lake keeps it:"
+        notes = [f"rubric {name} {what} {rubric.folder}" for name, (rubric, is_kept) in both.items() if is_kept]
     ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
     others = {name: rubric for name, rubric in found.items() if _digest_of(said, name) != rubric.digest}
     differences = [
@@ -80,7 +91,22 @@ def open_published(
     if key != folder.name:
         differences.append(Difference(PROVENANCE, "", "publication_id", folder.name, key))
     context = StageContext(benchmark, found, Lake(lake), "sqlite://", run_date, ids, lineage)
-    return Reopened(folder, context, tuple(differences), {name: rubric.folder for name, rubric in others.items()})
+    return Reopened(folder, context, tuple(differences), {name: rubric.folder for name, rubric in others.items()}, (*notes,))
+
+
+def _found_or_kept(
+    name: str, digest: str, lake: Path, rubrics: Sequence[Path], more: Sequence[Path], advice: str
+) -> tuple[Rubric, bool]:
+    """A rubric, and whether it is the one that the lake kept, since no folder has it any more as it was."""
+    try:
+        found = find_rubrics([name], [*rubrics, *more], advice)[name]
+    except RubricError:
+        kept = None if rubrics else kept_rubric(lake, name, digest)  # named folders without it are a mistake to be told
+        if kept is None:
+            raise
+        return kept, True
+    kept = None if found.digest == digest else kept_rubric(lake, name, digest)
+    return kept or found, kept is not None
 
 
 def _is_other(file: Path, folder: Path, said: Mapping[str, Any], digest: str) -> str:
@@ -150,7 +176,9 @@ def export_bundle(folder: Path, lake: Lake, out: Path, rubrics: Sequence[Path], 
     said = read_provenance(folder)
     if said is None:
         raise CorruptLakeError(f"{folder / PROVENANCE} cannot be read; restore the folder from a copy, or run again")
-    opened = open_published(folder, said, lake.root, None, rubrics, advice="name its folder with --rubrics DIR")
+    opened = open_published(
+        folder, said, lake.root, None, rubrics, advice="name its folder with --rubrics DIR", kept_in=lake.root
+    )
     if opened.differences:
         one = opened.differences[0]
         raise InputError(

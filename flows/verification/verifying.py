@@ -126,8 +126,8 @@ def verify(
         return verdict
     with tempfile.TemporaryDirectory(prefix="salon-verify-") as temporary:
         try:
-            own, advice = Path(temporary) / "lake", "" if bundle else _ADVICE
-            published = open_published(folder, said, own, file, rubrics, advice=advice, is_alone=bundle is not None)
+            own, advice, kept_in = Path(temporary) / "lake", "" if bundle else _ADVICE, None if bundle else lake.root
+            published = open_published(folder, said, own, file, rubrics, advice=advice, kept_in=kept_in)
         except InputError as error:
             if bundle is None:
                 raise  # it is of what the user named
@@ -143,11 +143,12 @@ def verify(
             for name, at in published.other_rubrics.items()
             if bundle is None
         ]
+        verdict.notes += published.notes
         verdict.made_by = published.run.ids.code_version
-        if bundle is None and published.run.ids.code_version != code_version():
+        if bundle is None and verdict.made_by != code_version():
             verdict.notes.append(
-                f"made by code version {published.run.ids.code_version[:12]}, verified by {code_version()[:12]}: "
-                "differences may come from the code; to be sure, verify with the version that published it"
+                f"made by code version {verdict.made_by[:12]}, verified by {code_version()[:12]}: differences may come from the "
+                "code; to be sure, verify with the version that published it"
             )
         _verify_stages(verdict, published, lake, reporter)
     return verdict

@@ -18,7 +18,8 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_answers_together, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
-from tasks.publish.standings.categories import blocked_in_totals, weights, worse_categories
+from tasks.publish.standings.categories import blocked_in_totals, over_all_images, weights, worse_categories
+from tasks.publish.standings.placed_cells import with_comparisons
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
 
 _HEADERS = (
@@ -171,7 +172,7 @@ def leaderboard_page(
     title = f"# {escape_markdown(name.benchmark)}, {name.run_date.isoformat()}\n"
     said = [
         f"- **{escape_markdown(rubric_id)}**, {escape_markdown(judged_by(judge))}: {escape_markdown(' '.join(sentences))}\n"
-        for (rubric_id, judge), sentences in answers_of(cells).items()
+        for (rubric_id, judge), sentences in answers_of(cells, comparisons).items()
     ]
     rows = leaderboard_rows(cells)
     fell = None if comparisons is None else worse_categories(comparisons)
@@ -205,20 +206,23 @@ def markdown_of_pairs(boards: Iterable[PairBoard]) -> str:
     )
 
 
-def answers_of(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
+def answers_of(cells: pl.DataFrame, comparisons: pl.DataFrame | None = None) -> dict[tuple[str, str], list[str]]:
     """The answer of each rubric and judge in sentences, from the headline standings among placed cells.
 
-    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES.
+    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES. With `comparisons`, what the means
+    over all images say where categories are too small.
     """
     headline = cells.filter(pl.col("is_headline")).sort("rubric_id", "judge_model").iter_rows(named=True)
     found: dict[tuple[str, str], list[str]] = {}
-    blocked = blocked_in_totals(cells)
+    blocked, compared = blocked_in_totals(cells), cells if comparisons is None else with_comparisons(cells, comparisons)
     for rubric_id, rows in groupby(headline, key=lambda row: row["rubric_id"]):
         mine = list(rows)
         if together := between_judges(mine):
             found[rubric_id, ALL_JUDGES] = together
         for judge, judged in groupby(mine, key=lambda row: row["judge_model"]):
-            found[rubric_id, judge] = [*answers(list(judged)), *blocked.get((rubric_id, judge), ())]
+            own = list(judged)
+            *told, missing = answers(own)
+            found[rubric_id, judge] = [*told, *over_all_images(own, compared), missing, *blocked.get((rubric_id, judge), ())]
     return found
 
 

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from schemas.tables.catalogue import TABLES
+from schemas.tables.published import COMPARISONS
 from tasks.publish.leaderboard import answers_of
 from tasks.publish.standings.placed_cells import placed
 from tests.aggregate.scored_rows import FAILS, PROMPTS, drawn, scored
@@ -158,7 +159,36 @@ def test_the_smallest_category_of_a_total_is_named(make_rubric, all_tables):
     found = [tuple(row[name] for name in columns) for row in standings(tables, category="__macro__").values()]
     assert found == [("too_few", 3, "catz", 1, 9)] * 2
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
-    assert said[0] == "1 and 2: no rank: category catz has 1 prompt, 5 needed."
+    assert said[0] == (
+        "1 and 2: no rank: 2 of 3 categories have fewer than the 5 prompts needed (statistics.min_paired_prompts), the smallest, "
+        "category catz, has 1."
+    )
+
+
+MICRO = "Over all images, whatever their category (exploratory; salon table --category __micro__): "
+MEANS = "The means over all images: salon table --category __micro__."
+WITHOUT_CATEGORIES = {
+    "decided": (lambda n: n % 5 + 2 + n % 2, "", f"{MICRO}2 is better than 1: +2.33 [+2.15, +2.51] on 30 prompts"),
+    "open": (lambda n: 2 - n, "", f"{MICRO}These prompts cannot tell 2 from 1: "),
+    "of other models": (lambda n: n % 5 + 2, "other ", MEANS),
+}
+
+
+@pytest.mark.parametrize(("level", "other", "said"), WITHOUT_CATEGORIES.values(), ids=WITHOUT_CATEGORIES)
+def test_where_categories_are_too_small_the_means_over_all_images_answer(make_rubric, all_tables, level, other, said):
+    """Ten categories of three prompts; in none can two checkpoints be compared."""
+    rows = [
+        row | {"model": f"{other if name == '2' else ''}m"}
+        for name, scores in (("1", lambda n: n % 5), ("2", level))
+        for place in range(10)
+        for row in over(PROMPTS[place::10], name, scores, f"c{place}")
+    ]
+    assert len(PROMPTS) == 30
+    tables = {TABLES[name]: frame for name, frame in all_tables(rows, make_rubric({None: ("q",)})).items()}
+    ((_, told),) = answers_of(placed(tables), tables[COMPARISONS]).items()
+    assert "all 10 categories have fewer than the 5 prompts needed" in told[0]
+    assert told[1].startswith(said)
+    assert told[2:] == ["No score is missing."]
 
 
 @pytest.mark.parametrize(("n_lost", "is_told"), [(7, True), (2, False)], ids=["under the floor", "above it"])

@@ -156,6 +156,7 @@ def test_of_many_judges_a_few_are_named_and_the_others_counted():
 
 
 BLOCKED = {"state": "blocked", "standing_reason": "not_found", "coverage": 0.5}
+TOO_FEW = "no rank: 1 prompt, 5 needed (statistics.min_paired_prompts)."
 FEW = {"state": "too_few", "standing_reason": "too_few_prompts", "n_prompts": 1}
 ALONE_ONE = {"state": "not_compared", "standing_reason": "alone"}
 
@@ -171,7 +172,11 @@ def unranked(*by_judge):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        pytest.param(unranked((FEW, FEW), (FEW, FEW)), ["By both judges 1 and 2: no rank: 1 prompt, 5 needed."], id="too few"),
+        pytest.param(
+            unranked((FEW, FEW), (FEW, FEW)),
+            ["By both judges 1 and 2: no rank: 1 prompt, 5 needed (statistics.min_paired_prompts)."],
+            id="too few",
+        ),
         pytest.param(
             [row("1", judge_model=judge, **ALONE_ONE) for judge in "ab"],
             ["By both judges 1: no rank: there is no other checkpoint to compare it with."],
@@ -181,14 +186,14 @@ def unranked(*by_judge):
             unranked((FEW, FEW), (BLOCKED, BLOCKED), (BLOCKED, BLOCKED)),
             [
                 "By b and c 1 and 2: blocked, 50.0 % of the judgements have a score.",
-                "By a 1 and 2: no rank: 1 prompt, 5 needed.",
+                f"By a 1 and 2: {TOO_FEW}",
             ],
             id="judges for different reasons",
         ),
         pytest.param(
             unranked(*(({**BLOCKED, "coverage": n / 10}, FEW) for n in range(5)))[:9],
             [
-                "By a, b, c and d 2: no rank: 1 prompt, 5 needed.",
+                f"By a, b, c and d 2: {TOO_FEW}",
                 "By a 1: blocked, 0.0 % of the judgements have a score.",
                 "By b 1: blocked, 10.0 % of the judgements have a score.",
                 "Why others have no rank, each judge's own answer says: 3 more reasons.",

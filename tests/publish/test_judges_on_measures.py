@@ -56,5 +56,5 @@ def test_a_measure_that_no_judge_compared_them_on_counts_among_all_there_are():
     rows += [row("2", None, dimension="other", judge_model=judge, **FEW) for judge in "ab"]
     assert between_judges(rows)[:2] == [
         "Both judges find 2 better than 1 on 1 of 2 measures; by a and b they were not compared on 1.",
-        "By both judges 2 in other: no rank: 1 prompt, 5 needed.",
+        "By both judges 2 in other: no rank: 1 prompt, 5 needed (statistics.min_paired_prompts).",
     ]

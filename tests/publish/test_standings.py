@@ -186,8 +186,8 @@ def test_what_is_true_of_one_of_several_measures_names_it():
     assert answers(rows) == [
         "2 is the best of 2 in a, on 40 shared prompts.",
         "2 is better than 1 in a: +0.42 [+0.10, +0.74] on 40 prompts (at 95 % for all 9 comparisons together).",
-        "2 in b: no rank: 3 prompts, 5 needed.",
-        "1 in b and c (x): no rank: 3 prompts, 5 needed.",
+        "2 in b: no rank: 3 prompts, 5 needed (statistics.min_paired_prompts).",
+        "1 in b and c (x): no rank: 3 prompts, 5 needed (statistics.min_paired_prompts).",
         "No score is missing.",
     ]
 
@@ -233,6 +233,7 @@ def _smallest(name, n):
     return {"smallest_category": name, "n_prompts_smallest_category": n}
 
 
+_NEEDED = "5 needed (statistics.min_paired_prompts)"
 _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
 
 
@@ -261,18 +262,18 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
         ),
         pytest.param(
             _SHARED | {"n_shared_prompts": 10, **_smallest("dogs", 6)},
-            "no rank: with one of the others it shares fewer than the 5 prompts needed in each category; with any, 10 at most "
-            "over all categories",
+            "no rank: in a category it shares fewer prompts with another checkpoint than the 5 needed "
+            "(statistics.min_paired_prompts); over all categories it shares up to 10",
             id="too few shared prompts",
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "dataset_differs", "n_shared_prompts": 0},
-            "not compared: no shared prompts, fewer than the 5 prompts needed in each category",
+            "not compared: no shared prompts, 5 needed in each category (statistics.min_paired_prompts)",
             id="no shared prompts of any category",
         ),
         pytest.param(
             {"state": "not_compared", "standing_reason": "dataset_differs", "n_shared_prompts": None, "category": "animals"},
-            "not compared: no shared prompts, 5 needed",
+            "not compared: no shared prompts, 5 needed (statistics.min_paired_prompts)",
             id="no shared prompts of a category",
         ),
         pytest.param(
@@ -287,15 +288,15 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
             "category alone",
             id="a category missing",
         ),
-        pytest.param({"state": "too_few", "n_prompts": 3}, "no rank: 3 prompts, 5 needed", id="too few prompts"),
-        pytest.param({"state": "too_few", "n_prompts": 1}, "no rank: 1 prompt, 5 needed", id="one prompt"),
+        pytest.param({"state": "too_few", "n_prompts": 3}, f"no rank: 3 prompts, {_NEEDED}", id="too few prompts"),
+        pytest.param({"state": "too_few", "n_prompts": 1}, f"no rank: 1 prompt, {_NEEDED}", id="one prompt"),
         pytest.param(
-            {"state": "too_few", "n_prompts": 30, **_smallest("catz", 1)}, "no rank: category catz has 1 prompt, 5 needed",
+            {"state": "too_few", "n_prompts": 30, **_smallest("catz", 1)}, f"no rank: category catz has 1 prompt, {_NEEDED}",
             id="one prompt of a category",
         ),
         pytest.param(
             _SHARED | {"n_shared_prompts": 33, **_smallest("__unnamed__", 3)},
-            "no rank: what has no category has 3 prompts, 5 needed",
+            "no rank: what has no category has 3 prompts, 5 needed (statistics.min_paired_prompts)",
             id="too few prompts without a category",
         ),
         pytest.param(

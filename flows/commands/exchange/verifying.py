@@ -36,7 +36,7 @@ def verify(
     lake: LakePlace = DEFAULT_LAKE,
     file: Annotated[Path | None, typer.Option(help="The benchmark file it was published from.")] = None,
     rubrics: Annotated[list[Path] | None, typer.Option(help="A folder of your own rubrics; may be given several times.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Differences to show per table; 0 for all.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, help="Differences to show, the first of all; 0 for all.")] = 20,
     as_json: AsJson = False,
 ) -> int:
     """Derive every published number again from the stored replies, offline, and compare. Exit code 1 if anything differs."""
@@ -128,13 +128,15 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     by_place: dict[str, list[Difference]] = {}  # in the order of the steps: what differs first is the cause of the rest
     for one in verdict.differences:
         by_place.setdefault(one.place, []).append(one)
+    n_left = limit or len(verdict.differences)
     for place, listed in by_place.items():
         console.print(name_of(f"{place}: {len(listed):,} differences", "red"))
-        for one in listed[: limit or None]:
+        for one in listed[:n_left]:
             where = " ".join(part for part in (one.row, one.column) if part)
             console.print(name_of(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
-        if limit and len(listed) > limit:
-            console.print(Text(f"  and {len(listed) - limit:,} more; --limit 0 shows all"))
+        n_left -= min(n_left, len(listed))
+    if limit and len(verdict.differences) > limit:
+        console.print(Text(f"and {len(verdict.differences) - limit:,} more of these; --limit 0 shows all"))
     step, first = next((step, found[0].place) for step, found in verdict.found.items())
     where = step if step == first else f"{step}, {first}"
     console.print()

@@ -16,7 +16,7 @@ from schemas.statuses.rows import CheckStatus
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.catalogue import TABLES
 from schemas.tables.nights import EXAM, JURY, RELIABILITY
-from schemas.tables.published import HEALTH
+from schemas.tables.published import COMPARISONS, HEALTH
 from schemas.tables.stored import CHECKS
 from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
@@ -191,7 +191,7 @@ def report_page(
     isolated = [*map(_isolated, pairs)]
     said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(isolated).items()}
     said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in isolated if one.is_headline}
-    said |= answers_of(names_isolated(placed(tables)))
+    said |= answers_of(names_isolated(placed(tables)), tables.get(COMPARISONS))
     jury = rows_of(tables, JURY)
     for rubric_id, told in jury_told(jury, headlines).items():
         if (rubric_id, ALL_JUDGES) in said:

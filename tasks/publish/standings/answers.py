@@ -20,7 +20,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     said = _best(ranked, name, measures)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
-        said += [_against_the_one_before(one, mine, other, measures), *_the_very_same(one, mine)]
+        said += [against_the_one_before(one, mine, other, measures), *_the_very_same(one, mine)]
     return [*said, *not_ranked(rows, name), missing(rows)]
 
 
@@ -117,7 +117,7 @@ def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, 
     return newest
 
 
-def _against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row], measures: set[tuple[str, str]]) -> str:
+def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row], measures: set[tuple[str, str]]) -> str:
     """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested.
 
     `before`: the predecessor's own rows. `measures`: all there are, also those in which the two were not compared.

@@ -8,12 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import TOTALS, means_for_prompts_like_these
-from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
-from tasks.publish.standings.answers import listed
+from schemas.metrics import ADDRESS, TOTALS, means_for_prompts_like_these
+from schemas.statuses.cells import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, Total
+from tasks.publish.standings.answers import N_NAMED, against_the_one_before, listed, newest_of
 from tasks.publish.standings.wording import Row, counted, namer, number, percent
 
 _N_WORSE = 5
+_DIFFERENCE = (
+    "delta_predecessor", "delta_predecessor_low", "delta_predecessor_high", "p_predecessor", "verdict_predecessor",
+    "reason_predecessor", "n_prompts_predecessor", "n_family", "adjustment",
+)  # fmt: skip
 
 
 def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
@@ -61,6 +65,27 @@ def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
         said = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score"
         found[str(rubric_id), str(judge_model)] = [f"{said}: {shown}."]
     return found
+
+
+def over_all_images(rows: Sequence[Row], cells: pl.DataFrame) -> list[str]:
+    """What the newest of each model brought by the means over all images, where categories are too small for their mean's.
+
+    `rows` are one judge's headline standings in a rubric, `cells` those of all rubrics with their comparisons.
+    """
+    too_few = {CellReason.TOO_FEW_PROMPTS, ComparisonReason.TOO_FEW_PAIRED_PROMPTS}
+    unranked = [
+        row for row in rows if row["category"] == Total.MACRO and row["standing_reason"] in too_few and row["n_categories"]
+    ]
+    if not unranked:
+        return []
+    key = [*ADDRESS[:-1]]
+    whole = means_for_prompts_like_these(cells).filter(category=Total.MICRO.value).rows_by_key(key, named=True, unique=True)
+    instead = [row | {name: whole[tuple(row[one] for one in key)][name] for name in _DIFFERENCE} for row in unranked]
+    found = newest_of([row for row in instead if row["verdict_predecessor"] is not None], namer(rows))
+    measures = {(row["dimension"], row["category"]) for row in rows}
+    what = f"Over all images, whatever their category (exploratory; salon table --category {Total.MICRO.value})"
+    said = [f"{what}: {against_the_one_before(one, mine, rows, measures)}" for one, mine in [*found.items()][:N_NAMED]]
+    return said or [f"The means over all images: salon table --category {Total.MICRO.value}."]
 
 
 def weights(rows: Sequence[Row]) -> str:

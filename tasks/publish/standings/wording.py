@@ -13,6 +13,7 @@ from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, Com
 
 Row = Mapping[str, Any]
 DASH = "–"
+_SETTING = "statistics.min_paired_prompts"
 _ALPHA = 0.05  # of a family's comparisons together
 MAX_DIGITS = 4
 EXPLORATORY = ", exploratory"
@@ -161,16 +162,16 @@ def no_rank(row: Row) -> str:
         return f"blocked, {_too_few_scores(row)}"
     is_too_few = row["state"] == StandingState.TOO_FEW or reason == ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value
     if is_too_few and (small := _too_small_category(row)):
-        return f"no rank: {small}, {needed} needed"
+        return f"no rank: {small}"
     if row["state"] == StandingState.TOO_FEW:
-        return f"no rank: {counted(row['n_prompts'], 'prompt')}, {needed} needed"
-    fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed"
+        return f"no rank: {counted(row['n_prompts'], 'prompt')}, {needed} needed ({_SETTING})"
+    fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed ({_SETTING})"
     if row["category"] == Total.MACRO and (shared or 0) < needed:  # over all categories: so in none of them
-        fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, fewer than the {needed} prompts needed in each category"
+        fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed in each category ({_SETTING})"
     elif row["category"] == Total.MACRO:
         fewer = (
-            f"no rank: with one of the others it shares fewer than the {needed} prompts needed in each category; with any, "
-            f"{shared} at most over all categories"
+            f"no rank: in a category it shares fewer prompts with another checkpoint than the {needed} needed ({_SETTING}); "
+            f"over all categories it shares up to {shared}"
         )
     return {
         CellReason.CATEGORY_MISSING.value: (
@@ -191,11 +192,16 @@ def no_rank(row: Row) -> str:
 
 
 def _too_small_category(row: Row) -> str:
-    """That its smallest category has fewer prompts than a comparison needs there; empty where it has not, or nobody said."""
-    name, n = row.get("smallest_category"), row.get("n_prompts_smallest_category")  # older publications do not say
-    if name is None or n is None or n >= row["n_prompts_needed"]:
+    """That categories have fewer prompts than a comparison needs there; empty where none has, or nobody said."""
+    name, n, needed = row.get("smallest_category"), row.get("n_prompts_smallest_category"), row["n_prompts_needed"]
+    if name is None or n is None or n >= needed:  # older publications do not say
         return ""
-    return f"{'what has no category' if name == Total.UNNAMED else f'category {name}'} has {counted(n, 'prompt')}"
+    name = "what has no category" if name == Total.UNNAMED else f"category {name}"
+    n_small, n_all = row.get("n_small_categories") or 0, row["n_categories"]
+    if n_small < 2:
+        return f"{name} has {counted(n, 'prompt')}, {needed} needed ({_SETTING})"
+    many = f"all {n_all}" if n_small == n_all else f"{n_small} of {n_all}"
+    return f"{many} categories have fewer than the {needed} prompts needed ({_SETTING}), the smallest, {name}, has {n}"
 
 
 def namer(rows: Sequence[Row]) -> Callable[[Row], str]:

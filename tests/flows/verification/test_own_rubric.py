@@ -3,6 +3,7 @@
 What verifying finds is tests/flows/commands/exchange/test_verify.py, what stands in a bundle test_bundle.py.
 """
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,7 @@ def test_the_folder_of_ones_own_rubric_is_asked_for_and_taken(
     how: str,
 ) -> None:
     monkeypatch.chdir(tmp_path / "elsewhere")
+    shutil.move(tmp_path / "lake" / "rubrics", tmp_path / "rubrics")
     asked = [*(word.format(id=publication) for word in words), "--lake", str(tmp_path / "lake")]
     said = salon(*asked)
     told = " ".join(said.err.split())
@@ -79,13 +81,31 @@ def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_th
     assert "rubric shade (same version; its text or rules changed): changed requests are paid for again" in " ".join(
         planned.out.split()
     )
+    (kept,) = (tmp_path / "lake" / "rubrics").glob("*/shade")
     said = salon("verify", publication, "--file", "b.toml")
+    assert said.code == 0, said.out
+    assert f"from where the lake keeps it: {kept.relative_to(tmp_path)}" in " ".join(said.out.split())
+    shutil.copy(prompt, kept / "prompt.txt")  # it is not the one of the digest any more
+    said = salon("verify", publication, "--file", "b.toml", "--limit", "3")
     assert said.code == 1
+    assert said.out.count("derived ") == 3
+    assert re.search("and [0-9,]+ more of these; --limit 0 shows all", said.out)
     summary, _, listed = said.out.partition("\n\n")
     told = " ".join(summary.split())
     assert f"because rubric shade in {tmp_path / 'mine' / 'shade'} differs from the published one" in told
     assert "restore it, or give a folder with the old version" in told
     assert listed.splitlines()[-1].startswith("not verified: ")
+
+
+def test_a_rubric_that_is_gone_is_taken_from_the_lake(
+    publication: str, salon: Callable[..., Said], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(tmp_path / "mine")
+    (tmp_path / "mine").mkdir()
+    assert salon("verify", publication).code == 0
+    assert salon("export", publication, "--to", "bundle", "--out", "x.zip").code == 0
+    named = salon("verify", publication, "--rubrics", "elsewhere")
+    assert (named.code, "there is no rubric 'shade'" in " ".join(named.err.split())) == (2, True)
 
 
 def test_a_bundle_that_is_not_there_is_no_publications_id(salon: Callable[..., Said]) -> None:

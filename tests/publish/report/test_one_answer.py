@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import salon
-from flows.commands.tables import print_rows
+from flows.commands.tables import print_leaderboard, print_rows
 from flows.observability.terminal import Console
 from schemas.tables.nights import JURY
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
@@ -121,6 +121,21 @@ def test_the_page_says_the_same_and_its_answers_word_for_word(published, standin
             assert sentence in page.replace("&#39;", "'").replace("\n", " ")
     assert published[0].tables[BENCHMARK_LONG].height > N_CHECKPOINTS * N_CATEGORIES
     assert STANDINGS in published[0].tables
+
+
+def test_run_page_and_markdown_say_what_all_images_show_where_categories_are_too_small(made_in, publish_one, tmp_path):
+    """Twelve categories of one prompt each."""
+    made = made_in(
+        tmp_path, made_by=[("north", "step-1"), ("north", "step-2")], categories=[f"c{n:02}" for n in range(12)], n_prompts=12,
+        n_per_prompt=1, became=lambda at: 2.0 + at.made * 3 + at.sample % 3 + at.made * (at.sample % 2),
+    )  # fmt: skip
+    folder, out = publish_one(tmp_path, made, 1).folder, io.StringIO()
+    print_leaderboard(Console(file=out, width=300, no_color=True), folder)
+    for text in (out.getvalue(), (folder / "leaderboard.md").read_text().replace("\\", ""), made.page(Gallery((), 48)).decode()):
+        assert "all 12 categories have fewer than the 2 prompts needed (statistics.min_paired_prompts)" in text
+        assert (
+            "Over all images, whatever their category (exploratory; salon table --category __micro__): step-2 is better" in text
+        )
 
 
 def test_whoever_the_sentence_says_may_be_the_best_is_blue(made_of):

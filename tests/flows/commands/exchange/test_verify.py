@@ -105,7 +105,7 @@ def test_pages_that_show_what_the_lake_keeps_of_a_picture_and_not_the_picture_ar
     copied = shutil.copytree(home, tmp_path / "copied")
     first = _folder(copied)
     said = read_provenance(first) or {}
-    context = open_published(first, said, copied / "lake", copied / "b.toml", []).run
+    context = open_published(first, said, copied / "lake", copied / "b.toml", [], kept_in=copied / "lake").run
     digests = Lake(copied / "lake").scan(SAMPLES, context.ids.dataset_id).collect()["image_sha256"].unique()
     white = io.BytesIO()
     Image.new("RGB", (64, 64), "white").save(white, "JPEG")
@@ -441,7 +441,7 @@ def test_without_replies_nothing_is_derived_and_that_is_a_difference(copied: Pat
 def test_an_identity_that_is_not_what_the_folder_is_named_by(copied: Path) -> None:
     _edit("provenance.json", '"reading_id": "', '"reading_id": "0')(copied)
     said = json.loads((_folder(copied) / "provenance.json").read_text())
-    opened = open_published(_folder(copied), said, copied / "own", copied / "b.toml", [])
+    opened = open_published(_folder(copied), said, copied / "own", copied / "b.toml", [], kept_in=copied / "lake")
     assert ("provenance.json", "publication_id") in _found(opened.differences)
 
 
@@ -468,10 +468,10 @@ def test_the_settings_in_the_provenance_stand_for_the_file(copied: Path) -> None
     said = json.loads((_folder(copied) / "provenance.json").read_text())
     benchmark = load_benchmark(copied / "b.toml")
     said[SETTINGS] = benchmark.model_dump(mode="json", exclude=_WHERE_AND_HOW_FAST)
-    assert open_published(_folder(copied), said, copied / "own", None, []).differences == ()
+    assert open_published(_folder(copied), said, copied / "own", None, [], kept_in=copied / "lake").differences == ()
     said[SETTINGS]["gate"]["min_coverage"] = 0.5
     assert ("provenance.json", "publication_id") in _found(
-        open_published(_folder(copied), said, copied / "own", None, []).differences
+        open_published(_folder(copied), said, copied / "own", None, [], kept_in=copied / "lake").differences
     )
 
 
