@@ -13,6 +13,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.paths import quote
 from tasks.ingest.source_files import IMAGE_SUFFIXES
+from tasks.ingest.values import NUMBERED
 from tasks.plan.anchors import OFF_BOARD
 from tasks.publish.standings.wording import counted
 
@@ -75,7 +76,7 @@ def found_in(run: StageContext) -> Found:
     made = sorted(sums.iter_rows(), key=lambda row: (row[0], natural_key(row[1]), row[1]))
     return Found(
         [FoundCheckpoint(*row) for row in made],
-        [*of_no_checkpoint(run), *_of_prompts(run.benchmark, parts), *differing_prompts(run)],
+        [*of_no_checkpoint(run), *_of_prompts(run.benchmark, parts), *numbered_prompts(run), *differing_prompts(run)],
         _unusable(run),
     )
 
@@ -121,6 +122,32 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
                 f'{quote(first, 60)}; name the column that holds the prompt in columns = {{ prompt = "…" }}{spare}'
             )
     return notes
+
+
+def numbered_prompts(run: StageContext) -> list[str]:
+    """A note for each source whose prompts are pictures' names of which most differ from others by a number at their end alone."""
+    notes = []
+    for index, source in enumerate(run.benchmark.sources):
+        if source.columns.get("prompt") != "stem":
+            continue
+        name = source_name(source, index)
+        mine = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows, name=name: _grouped(rows.filter(source=name)))
+        found = mine.filter(pl.col("n") > 1).sort("first")
+        if 2 * found["n"].sum() > mine["n"].sum():
+            notes.append(
+                f"source {quote(name)}: {found['n'].sum():,} prompts, the pictures' names, are {counted(len(found), 'text')} with "
+                f"numbers at their end, such as {quote(found['first'][0], 60)}. If the numbers are seeds, the judge reads them, and "
+                "each picture counts as a prompt of its own, so intervals are too narrow; say so: columns = "
+                '{ prompt = "stem_text", seed = "stem_number" }'
+            )
+    return notes
+
+
+def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """By prompt without the number at its end how many there are, and the first; in those without one that is the prompt."""
+    prompts = rows.filter(~pl.col("model").is_in(OFF_BOARD), pl.col("prompt").is_not_null()).select("prompt").unique()
+    text = pl.col("prompt").str.extract(f"^{NUMBERED}$", 1).fill_null(pl.col("prompt"))
+    return prompts.group_by(text=text).agg(n=pl.len(), first=pl.col("prompt").min())
 
 
 def differing_prompts(run: StageContext) -> list[str]:

@@ -21,7 +21,7 @@ from flows.run import stages
 from flows.run.batches import say_left_behind
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
-from flows.run.found import differing_prompts, of_no_checkpoint
+from flows.run.found import differing_prompts, numbered_prompts, of_no_checkpoint
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import Begun, record, recorded_where_it_ends
@@ -154,7 +154,7 @@ def _asked_or_taken_in(
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
-    for note in [*dataset.notes, *of_no_checkpoint(run.stage), *differing_prompts(run.stage)]:
+    for note in [*dataset.notes, *of_no_checkpoint(run.stage), *numbered_prompts(run.stage), *differing_prompts(run.stage)]:
         run.reporter.say(note)
 
 

@@ -16,7 +16,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.plan.anchors import OFF_BOARD
 from tasks.publish.folders import LAYOUT, publication_folder
-from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance
+from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance, replaced_judges
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, checked_file
 from tasks.publish.standings.wording import counted
@@ -50,7 +50,7 @@ def before(run: RunContext) -> Before:
 def asks_otherwise(run: RunContext) -> list[str]:
     """What a run that has not happened would ask otherwise than the publication that is current now."""
     found = _current(run)
-    return _asked_otherwise(run, read_provenance(found.folder) or {}) if found else []
+    return _not_comparable(run, read_provenance(found.folder) or {}) if found else []
 
 
 def differs_from_night(run: StageContext, publication_id: str) -> str | None:
@@ -69,6 +69,11 @@ def differs_from_night(run: StageContext, publication_id: str) -> str | None:
 
 def _asked_otherwise(run: StageContext, was: Mapping[str, Any]) -> list[str]:
     return asked_otherwise(was, provenance(run), partial(asks_the_same, run.lake.root, run.rubrics))
+
+
+def _not_comparable(run: StageContext, was: Mapping[str, Any]) -> list[str]:
+    """Who asks otherwise, or asks in place of another."""
+    return [*_asked_otherwise(run, was), *replaced_judges(was, provenance(run))]
 
 
 def _current(run: RunContext) -> Publication | None:
@@ -135,7 +140,7 @@ def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_ne
     others = _changed_samples(run, was.provenance, run.ids.dataset_id) if is_new and not is_night else {}
     if others:
         run.reporter.say(samples_differ(others, "the previously current publication"))
-    changed = _asked_otherwise(run, was.provenance) if is_new else []
+    changed = _not_comparable(run, was.provenance) if is_new else []
     if changed:
         run.reporter.say(f"{', '.join(changed)}: the numbers are not comparable with those of the previously current publication")
     gone = sorted(set(was.checkpoints) - checkpoints_in(cells), key=lambda one: (one[0], natural_key(one[1]), one[1]))

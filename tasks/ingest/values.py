@@ -4,12 +4,15 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from schemas.identities import canonical_json
 from schemas.input_budget import TEXT_CHARACTERS
 from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 
+NUMBERED: Final = r"(.+?)[\s_-]+\(?(?:seed|s)?[\s_=-]*([0-9]+)\)?"
+"""A text with a number behind it, as in `a red cup_42` and `a red cup-seed42`. Polars reads it, too."""
 _WHOLE_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,30})(?:\.0*)?\s*", re.ASCII)  # pandas writes 3.0 where a column has gaps
 _INT64 = range(-(2**63), 2**63)
 
@@ -59,6 +62,12 @@ def own_text_of(value: object) -> str | None:
         return text_of(canonical_json(value).decode())
     except TypeError as error:
         raise BadValueError(f"a {type(value).__name__} holds a value that JSON cannot represent: {error}") from error
+
+
+def numbered(stem: str) -> tuple[str, str | None]:
+    """A picture's name without the number at its end, and that number; the whole and None where it ends in none."""
+    match = re.fullmatch(NUMBERED, stem)
+    return (match[1], match[2]) if match else (stem, None)
 
 
 def seed_of(value: object) -> int | None:

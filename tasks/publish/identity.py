@@ -117,6 +117,16 @@ def added_or_dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return [*(f"{one} (added)" for one in are if one not in were), *(f"{one} (dropped)" for one in were if one not in are)]
 
 
+def replaced_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Of two provenances, the judges that only the second has, and in whose place. Empty where `before` cannot be read."""
+    try:
+        were, are = ([_name_of(judge) for judge in said["settings"]["judges"]] for said in (before, now))
+    except (AttributeError, KeyError, TypeError):
+        return []
+    added, dropped = ([one for one in some if one not in others] for some, others in ((are, were), (were, are)))
+    return [f"judge {', '.join(added)} (in place of {', '.join(dropped)})"] if added and dropped else []
+
+
 def _names_in(said: Mapping[str, Any]) -> list[str]:
     judges = said["settings"]["judges"]
     return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {_name_of(judge)}" for judge in judges)]

@@ -203,6 +203,7 @@ class _Begun:
             "samples": f"{at_least}{len(samples):,} in {n_of(len(checkpoints), 'checkpoint')}: {named}",
             "layout": self.said_of_layout,
             "prompt": quote(shown) + f" (column {self.found.columns.get('prompt', 'prompt')})" if shown else "",
+            "seed": "the number at the end of the picture's name (column stem_number)" * ("seed" in self.found.columns),
             "picture": f"column {self.found.columns[IMAGE]}" if self.found.columns.get(IMAGE) else "",
             "rubric": f"{rubrics[0].id} (reads {', '.join(rubrics[0].needs)})" + f"; these would do too: {others}" * bool(others),
             "judge": self._said_of_judge(rubrics),

@@ -1,6 +1,7 @@
 """Which columns sources have: for a message to whom one is missing; and which of them are Salon's by other names."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -58,7 +59,8 @@ def renamed(
         elif at := _other_name(name, others, columns):
             mapped[name] = at
     if "prompt" not in {*columns, *mapped} and "stem" in columns and not has_texts and _are_prompts(rows, "stem"):
-        mapped["prompt"] = "stem"
+        are_seeds = "seed" not in columns and _are_prompts_and_seeds(rows)
+        mapped |= {"prompt": "stem_text", "seed": "stem_number"} if are_seeds else {"prompt": "stem"}
     return mapped
 
 
@@ -90,6 +92,13 @@ def _other_name(name: str, others: Iterable[str], columns: Sequence[str]) -> str
 def _are_prompts(rows: Sequence[RawRow], column: str) -> bool:
     """Whether most of these are several words, and so may say what a picture should show."""
     return 2 * sum(len(str(row.values.get(column)).split()) > 1 for row in rows) > len(rows)
+
+
+def _are_prompts_and_seeds(rows: Sequence[RawRow]) -> bool:
+    """Whether every picture's name ends in a number, and most of the several texts before it have more than one."""
+    n_numbers = Counter(text for text, number in {(row.values["stem_text"], row.values["stem_number"]) for row in rows} if number)
+    n_several = sum(n > 1 for n in n_numbers.values())
+    return all(row.values["stem_number"] for row in rows) and 2 * n_several > len(n_numbers) > 1
 
 
 def _is_picture(root: Path, folder: str, value: Any) -> bool:

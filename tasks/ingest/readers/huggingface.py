@@ -4,7 +4,7 @@
 file has none of that name: from `train-00000-of-00002.parquet`, from the folder the file stands in, or from the file's own name.
 
 `imagefolder` reads the folder whose metadata.jsonl, .csv or .parquet files name the images beside them. One without any
-metadata file is read image by image; a row then has the columns `file_name`, `stem` and `folder` alone.
+metadata file is read image by image; a row then has the columns `file_name`, `stem` with its parts `stem_text` and `stem_number`, and `folder`.
 """
 
 import re
@@ -21,6 +21,7 @@ from tasks.ingest.readers.tables import records, row_of, separators
 from tasks.ingest.rows import DatasetReader, RawRow, columns_read, paths_in, pointers
 from tasks.ingest.source_files import IMAGE_SUFFIXES, files_below, files_of
 from tasks.ingest.sources import ResolvedSource
+from tasks.ingest.values import numbered
 
 _SHARD_OF_SPLIT = re.compile(r"(.+)-\d+-of-\d+(?:-[0-9a-f]+)?")
 
@@ -80,7 +81,11 @@ def _bare_images(source: ResolvedSource) -> Iterator[RawRow]:
     images = (place for place in files_below(source.path) if Path(place).suffix.lower() in IMAGE_SUFFIXES)
     for number, place in enumerate(images, 1):
         path = PurePosixPath(place)
-        values = {"file_name": place, "stem": path.stem, "folder": path.parent.name or None}
+        text, number_behind = numbered(path.stem)
+        values = {
+            "file_name": place, "stem": path.stem, "stem_text": text, "stem_number": number_behind,
+            "folder": path.parent.name or None,
+        }  # fmt: skip
         yield RawRow(values, file=place, number=number, key=place)
 
 

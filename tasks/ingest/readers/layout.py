@@ -170,7 +170,7 @@ def _kind(entries: Sequence[Path]) -> tuple[str, str | None] | None:
         (any(file.stem == "manifest" for file in tables), "manifest", None),
         (any(file.name in METADATA for file in files), "imagefolder", None),
         (".tar" in suffixes, "webdataset", None),
-        (".parquet" in suffixes or any(next(folder.glob("*.parquet"), None) for folder in folders), "huggingface", None),
+        (".parquet" in suffixes, "huggingface", None),
         (table is not None, "manifest", table),
         (has_pictures, "imagefolder", None),
         (only is not None, "manifest", only),

@@ -105,6 +105,23 @@ def test_prompts_that_are_names_of_files_are_told(
     assert ("prompts look like" in said) == (n > 0)
 
 
+SEEDS = [f"s/{text}{behind}.png" for text in ("a red cup", "two dogs") for behind in ("_1", "_42")]
+NUMBERED: dict[str, tuple[str, list[str], bool]] = {
+    "in the prompt": ('prompt = "stem"', SEEDS, True),
+    "of one text of many": ('prompt = "stem"', [*SEEDS[:2], "s/a.png", "s/b.png", "s/c 3.png"], False),
+    "said to be seeds": ('prompt = "stem_text", seed = "stem_number"', SEEDS, False),
+}
+
+
+@pytest.mark.parametrize(("columns", "places", "is_told"), NUMBERED.values(), ids=NUMBERED)
+def test_prompts_that_differ_by_a_number_at_their_end_alone_are_told(
+    write: Callable[..., Path], salon: Callable[..., Said], columns: str, places: list[str], *, is_told: bool
+) -> None:
+    said = flat(salon("plan", write(f'path = "set"\ncolumns = {{ {columns} }}', *places)))
+    note = "note source 'set': 4 prompts, the pictures' names, are 2 texts with numbers at their end, such as 'a red cup_1'."
+    assert (note in said, "intervals are too narrow" in said) == (is_told, is_told)
+
+
 BOTH = ["a/red/1.png", "a/blue/2.png", "b/red/1.png", "b/blue/2.png"]
 ITEMS: dict[str, tuple[list[str], str]] = {
     "the same": (BOTH, ""),

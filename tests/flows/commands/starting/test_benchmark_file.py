@@ -74,6 +74,21 @@ def _hugging_face(folder: Path) -> None:
     pl.DataFrame(rows).write_parquet(folder / "data" / "train-00000-of-00001.parquet")
 
 
+def _hugging_face_by_checkpoint(folder: Path) -> None:
+    for name in CHECKPOINTS:
+        _hugging_face(folder / "sdxl" / name)
+        (folder / "sdxl" / name / "data" / "train-00000-of-00001.parquet").rename(folder / "sdxl" / name / "train.parquet")
+
+
+def _named_by_prompt_and_seed(folder: Path) -> None:
+    for name in CHECKPOINTS:
+        _pictures(folder / name, tuple(f"{prompt}_{seed}" for prompt in PROMPTS for seed in (1, 42)))
+
+
+def _numbers_of_some_prompts(folder: Path) -> None:
+    _pictures(folder, (*PROMPTS, "a car of 1990", "a car of 2000"))
+
+
 def _geneval(folder: Path) -> None:
     for name in CHECKPOINTS:
         for n, text in enumerate(PROMPTS):
@@ -116,6 +131,24 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         {"reader": "imagefolder", "path": "pics/{checkpoint}", "model": "pics", "columns": {"prompt": "stem"}},
         6,
         "alignment",
+    ),
+    "named by prompt and seed": (
+        _named_by_prompt_and_seed,
+        {
+            "reader": "imagefolder",
+            "path": "pics/{checkpoint}",
+            "model": "pics",
+            "columns": {"prompt": "stem_text", "seed": "stem_number"},
+        },
+        12,
+        "alignment",
+    ),
+    "numbers of some prompts": (
+        _numbers_of_some_prompts, {"reader": "imagefolder", "path": "pics", "model": "pics", "columns": {"prompt": "stem"}}, 5,
+        "alignment",
+    ),
+    "Hugging Face below checkpoints": (
+        _hugging_face_by_checkpoint, {"reader": "huggingface", **BY_MODEL, "columns": {"prompt": "caption"}}, 6, "alignment",
     ),
     "metadata below a split": (
         _with_metadata, {"reader": "imagefolder", **BY_MODEL, "columns": {"prompt": "Caption"}}, 6, "alignment",
