@@ -10,6 +10,7 @@ does in its nights, without a publication. The twins are tasks/ingest/twins.
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from flows.executors.lake_use import lake_in_use
 from flows.run import stages
 from flows.run.context import RunContext
 from flows.run.judging import judge
+from flows.run.record import JUDGED, Begun, forget_asking, record, recorded_where_it_ends
 from rubrics.model import Rubric
 from schemas.benchmark.exam import Exam
 from schemas.errors import InputError
@@ -33,6 +35,7 @@ from tasks.aggregate.tables import Settings
 from tasks.ingest.twins.dataset import exam_of, picture_in, some_samples, store
 from tasks.ingest.twins.exam import twins_in
 from tasks.ingest.twins.probe import twins_of
+from tasks.judge.outcome import Outcome
 
 Row = dict[str, Any]
 TEXTS = (
@@ -77,8 +80,8 @@ class Shift:
     n_texts: int = 1
 
 
-def probe(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> list[Shift]:
-    """Judge `n_samples` of each source and their twins, and compare them, by rubric, judge, place and dimension.
+def probe(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> tuple[list[Shift], Outcome]:
+    """Judge `n_samples` of each source and their twins, and compare them, by rubric, judge, place and dimension; what was asked.
 
     Only what the ledger lacks is asked, under the benchmark's limits. Raises InputError where no twin can be made.
     """
@@ -86,21 +89,28 @@ def probe(run: RunContext, places: Collection[str], texts: Sequence[str], n_samp
         return _probed(run, places, texts, n_samples)
 
 
-def _probed(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> list[Shift]:
-    run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex)
+def _probed(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> tuple[list[Shift], Outcome]:
+    dataset = stages.ingest(run)
+    begun = Begun.of(run, datetime.now(UTC), dataset, asked_by="probe-injection")
+    run = run.having(dataset_id=dataset.dataset_id, run_id=uuid.uuid4().hex)
     key, twins = _stored(run, places, texts, n_samples)
     run = run.having(dataset_id=key)
-    judged, scores = _judged(run)
-    return [replace(one, n_texts=len(texts)) for one in shifts(judged.collect(), scores.collect(), twins, run.rubrics)]
+    judged, scores, asked = _judged(run, begun)
+    return [replace(one, n_texts=len(texts)) for one in shifts(judged.collect(), scores.collect(), twins, run.rubrics)], asked
 
 
-def _judged(run: RunContext) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """The judgements of the run's dataset, and their scores."""
+def _judged(run: RunContext, begun: Begun) -> tuple[pl.LazyFrame, pl.LazyFrame, Outcome]:
+    """The judgements of the run's dataset, their scores, and what was asked, which is in `runs` where anything may have cost."""
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
-    judge(run, planned.parts)
+    with recorded_where_it_ends(run, begun, planned):
+        asked = judge(run, planned.parts)
+        if asked.may_cost:
+            record(run, begun, asked, JUDGED)
+        else:
+            forget_asking(run)
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
-    return run.lake.scan(JUDGEMENTS, planned.plan_id), run.lake.scan(SCORES, stages.read(run, planned))
+    return run.lake.scan(JUDGEMENTS, planned.plan_id), run.lake.scan(SCORES, stages.read(run, planned)), asked
 
 
 def _stored(run: RunContext, places: Collection[str], texts: Sequence[str], n_samples: int) -> tuple[str, pl.DataFrame]:
@@ -211,8 +221,8 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
     return float(rows[column].sum()) / rows.height
 
 
-def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
-    """Judge `n_samples` of each source and all their twins, and make the table `exam` of them.
+def examine(run: RunContext, exam: Exam, n_samples: int) -> tuple[pl.DataFrame, Outcome]:
+    """Judge `n_samples` of each source and all their twins, and make the table `exam` of them; and what was asked.
 
     Only what the ledger lacks is asked, under the benchmark's limits; of rubrics of pairs nothing is. Raises InputError where
     nothing can be planted, or all rubrics are of pairs.
@@ -224,7 +234,9 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
             "are planted in single samples; add a rubric that scores each sample by itself, such as alignment"
         )
     with lake_in_use(run):
-        run = run.having(dataset_id=stages.ingest(run).dataset_id, run_id=uuid.uuid4().hex, publication_id="0" * 64)
+        dataset = stages.ingest(run)
+        begun = Begun.of(run, datetime.now(UTC), dataset, asked_by="exam")
+        run = run.having(dataset_id=dataset.dataset_id, run_id=uuid.uuid4().hex, publication_id="0" * 64)
         key = exam_of(run, exam, n_samples)
         if not key:
             raise InputError(
@@ -232,5 +244,5 @@ def examine(run: RunContext, exam: Exam, n_samples: int) -> pl.DataFrame:
                 f"{', '.join(exam.faults)}: they need a picture, or a prompt; choose other --faults"
             )
         run = replace(run.having(dataset_id=key), rubrics=examined)  # after ingest, which reads what all of them need
-        judged, scores = _judged(run)
-        return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam)
+        judged, scores, asked = _judged(run, begun)
+        return exam_table(judged, scores, twins_in(run.dataset), run.rubrics, Settings.of(run), exam), asked

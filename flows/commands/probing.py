@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.options import BenchmarkFile
+from flows.commands.printed.replies import requests_told
 from flows.commands.running import words_in
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, one_line, result_console
@@ -23,6 +24,7 @@ from tasks.stopping import heeding_sigterm
 
 if TYPE_CHECKING:
     from flows.probing import Shift
+    from tasks.judge.outcome import Outcome
 
 
 def probe_injection(
@@ -47,11 +49,14 @@ def probe_injection(
     from flows.probing import TEXTS, probe
 
     with shown_progress() as reporter, heeding_sigterm(say_stopping):
-        found = probe(RunContext.of(run, reporter=reporter), wanted, [_read(one) for one in text] if text else TEXTS, samples)
+        found, asked = probe(
+            RunContext.of(run, reporter=reporter), wanted, [_read(one) for one in text] if text else TEXTS, samples
+        )
     if as_json:
-        print(orjson.dumps([asdict(one) for one in found]).decode())
+        print(orjson.dumps([asdict(one) | _counts(asked) for one in found]).decode())
     else:
         _print(result_console(), found)
+        result_console().print(f"requests: {requests_told(asked)}", soft_wrap=True)
     return 0
 
 
@@ -83,19 +88,27 @@ def exam(
     from flows.probing import examine
 
     with shown_progress() as reporter, heeding_sigterm(say_stopping):
-        found = examine(RunContext.of(run, reporter=reporter), chosen, samples)
+        found, asked = examine(RunContext.of(run, reporter=reporter), chosen, samples)
     rows = found.drop("publication_id", "exam_id", "dataset_id").to_dicts()
     if as_json:
-        print(orjson.dumps(rows).decode())
+        print(orjson.dumps([row | _counts(asked) for row in rows]).decode())
         return 0
     console = result_console()
     print_exam_rows(console, [row for row in rows if is_whole or row["is_meant"] is not False])
     console.print("noticed: scored at least a step below the untouched sample; false: the same for twins with nothing changed.")
     console.print("lost: twins without a score although the unchanged sample has one.")
+    if nowhere := [fault for fault in wanted or () if fault not in {row["fault"] for row in rows}]:
+        console.print(f"Planted nowhere, as no sample can take it: {', '.join(nowhere)}.")
     if paired := sorted(one.id for one in run.rubrics.values() if one.is_of_pairs):
         console.print(name_of(f"Not examined, because they are rubrics of pairs: {', '.join(paired)}."))
+    console.print(f"requests: {requests_told(asked)}", soft_wrap=True)
     console.print("Nothing was published: add [exam] to the benchmark file to make it part of every run.", markup=False)
     return 0
+
+
+def _counts(asked: "Outcome") -> dict[str, int | float | None]:
+    """What every row of the JSON says of the requests of all rows together."""
+    return {"n_cached": asked.n_cached, "n_asked": asked.n_asked, "cost_usd": asked.cost_usd}
 
 
 def _print(console: Console, found: "list[Shift]") -> None:

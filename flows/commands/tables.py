@@ -18,7 +18,7 @@ from flows.commands.printed.categories import print_worse
 from flows.commands.printed.failures import print_failed
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
 from flows.commands.printed.pairs import print_pairs
-from flows.commands.printed.replies import cost_of, print_answering, print_failed_checks, print_unreadable
+from flows.commands.printed.replies import print_answering, print_failed_checks, print_unreadable, requests_told
 from flows.nights.judge_between import to_predecessors
 from flows.observability.terminal import Console, one_line
 from schemas.metrics import NO_TOTAL, headlines, means_for_prompts_like_these
@@ -205,10 +205,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     if summary.imported is not None:
         print_imported(console, summary.imported)
     else:
-        reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
-        fetched = f", {asked.n_fetched:,} fetched from batches of earlier runs" if asked.n_fetched else ""
-        told = f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
-        console.print(f"requests    {summary.n_requests:,}: {told}")
+        console.print(f"requests    {summary.n_requests:,}: {requests_told(asked)}")
     console.print(
         f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")
     )

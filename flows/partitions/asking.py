@@ -142,7 +142,7 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
     if not planned.open:
         yield
         return
-    begun, before = Begun.of(run, datetime.now(UTC), planned.open[0].dataset, is_backfill=True), run.reporter.ran
+    begun, before = Begun.of(run, datetime.now(UTC), planned.open[0].dataset, asked_by="backfill"), run.reporter.ran
     plan_ids = [one.plan.plan_id for one in planned.open]
     note_asking(run, begun, plan_ids)
     try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -125,27 +126,28 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
 
 
 def numbered_prompts(run: StageContext) -> list[str]:
-    """A note for each source whose prompts are pictures' names of which most differ from others by a number at their end alone."""
+    """A note for each source whose prompts are pictures' names, most of which differ by a number at their end alone."""
     notes = []
     for index, source in enumerate(run.benchmark.sources):
         if source.columns.get("prompt") != "stem":
             continue
         name = source_name(source, index)
-        mine = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows, name=name: _grouped(rows.filter(source=name)))
+        mine = run.lake.collect(SAMPLES, run.ids.dataset_id, partial(_grouped, name))
         found = mine.filter(pl.col("n") > 1).sort("first")
         if 2 * found["n"].sum() > mine["n"].sum():
             notes.append(
-                f"source {quote(name)}: {found['n'].sum():,} prompts, the pictures' names, are {counted(len(found), 'text')} with "
-                f"numbers at their end, such as {quote(found['first'][0], 60)}. If the numbers are seeds, the judge reads them, and "
-                "each picture counts as a prompt of its own, so intervals are too narrow; say so: columns = "
+                f"source {quote(name)}: {found['n'].sum():,} prompts, the pictures' names, are {counted(len(found), 'text')} "
+                f"with numbers at their end, such as {quote(found['first'][0], 60)}. If these are seeds, the judge reads them, "
+                "and each picture counts as a prompt of its own, so that intervals are too narrow; say so: columns = "
                 '{ prompt = "stem_text", seed = "stem_number" }'
             )
     return notes
 
 
-def _grouped(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """By prompt without the number at its end how many there are, and the first; in those without one that is the prompt."""
-    prompts = rows.filter(~pl.col("model").is_in(OFF_BOARD), pl.col("prompt").is_not_null()).select("prompt").unique()
+def _grouped(source: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Of a source by prompt without the number at its end how many there are, and the first; in those without one that is the prompt."""
+    mine = rows.filter(pl.col("source") == source, ~pl.col("model").is_in(OFF_BOARD), pl.col("prompt").is_not_null())
+    prompts = mine.select("prompt").unique()
     text = pl.col("prompt").str.extract(f"^{NUMBERED}$", 1).fill_null(pl.col("prompt"))
     return prompts.group_by(text=text).agg(n=pl.len(), first=pl.col("prompt").min())
 

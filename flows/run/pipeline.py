@@ -91,7 +91,7 @@ def run_pipeline(
             if night:
                 hold(ledger, run.name_in_ledger, planned.plan_id, run.benchmark.judges)
             refuse_other_models(run, ledger, planned.parts)
-    begun = Begun.of(run, started_at, dataset, is_backfill=asked_before is not None)
+    begun = Begun.of(run, started_at, dataset, asked_by=None if asked_before is None else "backfill")
     recorded = recorded_where_it_ends(run, begun, planned, asked_before) if is_asking else nullcontext()
     with recorded, while_asking(run, planned) if is_asking else nullcontext():
         if is_asking and asked_before is None:

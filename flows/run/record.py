@@ -30,6 +30,8 @@ from tasks.regular_files import content_of
 
 STOPPED = "stopped"
 """The outcome of a run that ended before it had published, or was blocked."""
+JUDGED = "judged"
+"""The outcome of an exam or a probe, which publish nothing."""
 _A_ROUNDING_USD = 1e-9
 _GONE_AFTER = timedelta(days=2)
 """A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
@@ -49,8 +51,8 @@ class Begun(BaseModel):
     asked_by: str
 
     @classmethod
-    def of(cls, run: RunContext, started_at: datetime, dataset: IngestResult, *, is_backfill: bool) -> Self:
-        """That of a run which has read its sources."""
+    def of(cls, run: RunContext, started_at: datetime, dataset: IngestResult, *, asked_by: str | None = None) -> Self:
+        """That of a run which has read its sources; `asked_by`: the command, where it is none of a run or a night."""
         return cls(
             started_at=started_at,
             run_date=run.run_date,
@@ -58,7 +60,7 @@ class Begun(BaseModel):
             n_samples=dataset.n_samples,
             n_samples_ok=dataset.n_ok,
             code_version=run.ids.code_version,
-            asked_by="backfill" if is_backfill else "nightly" if run.ids.budget_id else "run",
+            asked_by=asked_by or ("nightly" if run.ids.budget_id else "run"),
         )
 
     def row(self, run: RunContext, finished_at: datetime, asked: Outcome, outcome: str) -> dict[str, object]:

@@ -221,7 +221,8 @@ PUBLICATION_ID = digest("publication_id", "The publication that the run made or 
 OUTCOME = text(
     "outcome",
     "`published` and `unchanged`, also with blocked cells or held back from being current; `blocked`: a data check failed and "
-    "nothing was published; or `stopped` (it ended earlier: by an error, killed or told to stop).",
+    "nothing was published; `stopped`: it ended earlier, by an error, killed or told to stop; or `judged`: an exam or a probe, "
+    "which publish nothing.",
 )
 N_REQUESTS = count("n_requests", "Distinct requests in the plan.")
 N_CACHED = count("n_cached", "Requests whose reply was already stored (cache hits).")
@@ -229,7 +230,11 @@ N_ASKED = count("n_asked", "Attempts sent in this run, including retries and re-
 N_SAMPLES = count("n_samples", "Samples in the dataset.")
 N_SAMPLES_OK = count("n_samples_ok", "Usable samples.")
 RUN_USD = number("cost_usd", "Cost of the run's replies whose price is known; null if there is none.", unit="USD", low=0)
-RUN_BY = text("asked_by", "The command: `backfill`, `nightly` or `run`. Null in rows older than this column.", null=True)
+RUN_BY = text(
+    "asked_by",
+    "The command: `backfill`, `nightly`, `run`, `exam` or `probe-injection`. Null in rows older than this column.",
+    null=True,
+)
 IS_AT_LEAST = flag(
     "is_at_least",
     "Whether the provider may have billed more than the tokens and cost say: attempts that were sent ended without a reply, or "

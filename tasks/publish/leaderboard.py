@@ -19,7 +19,6 @@ from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pai
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.categories import blocked_in_totals, over_all_images, weights, worse_categories
-from tasks.publish.standings.placed_cells import with_comparisons
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
 
 _HEADERS = (
@@ -39,7 +38,6 @@ unit. Ranks and differences are paired by prompt and corrected together for all 
 range holds the ranks these prompts leave open. A failure is counted and never averaged in. Coverage is the share of judgements
 with a score that counts. `salon explain CELL` shows what a number is made of.
 """
-
 
 UNEQUAL = "fails unequally: more often than another, or where the other's scores are low"
 
@@ -209,20 +207,20 @@ def markdown_of_pairs(boards: Iterable[PairBoard]) -> str:
 def answers_of(cells: pl.DataFrame, comparisons: pl.DataFrame | None = None) -> dict[tuple[str, str], list[str]]:
     """The answer of each rubric and judge in sentences, from the headline standings among placed cells.
 
-    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES. With `comparisons`, what the means
-    over all images say where categories are too small.
+    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES. `comparisons` answer for total means
+    where categories are too small.
     """
     headline = cells.filter(pl.col("is_headline")).sort("rubric_id", "judge_model").iter_rows(named=True)
     found: dict[tuple[str, str], list[str]] = {}
-    blocked, compared = blocked_in_totals(cells), cells if comparisons is None else with_comparisons(cells, comparisons)
+    blocked = blocked_in_totals(cells)
     for rubric_id, rows in groupby(headline, key=lambda row: row["rubric_id"]):
         mine = list(rows)
         if together := between_judges(mine):
             found[rubric_id, ALL_JUDGES] = together
         for judge, judged in groupby(mine, key=lambda row: row["judge_model"]):
-            own = list(judged)
-            *told, missing = answers(own)
-            found[rubric_id, judge] = [*told, *over_all_images(own, compared), missing, *blocked.get((rubric_id, judge), ())]
+            *told, missing = answers(own := list(judged))
+            instead = over_all_images(own, cells, comparisons)
+            found[rubric_id, judge] = [*told, *instead, missing, *blocked.get((rubric_id, judge), ())]
     return found
 
 

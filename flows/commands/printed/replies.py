@@ -28,6 +28,13 @@ _DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)"
 _N_NAMED = 3  # failed checks
 
 
+def requests_told(asked: Outcome) -> str:
+    """How many of the requests were stored before, how many attempts were sent, and what they cost."""
+    reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
+    fetched = f", {asked.n_fetched:,} fetched from batches of earlier runs" if asked.n_fetched else ""
+    return f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
+
+
 def cost_of(asked: Outcome) -> str:
     """What the run's own requests cost, and replies it fetched; those of which it is not known are counted."""
     if not asked.may_cost:

@@ -4,7 +4,8 @@
 file has none of that name: from `train-00000-of-00002.parquet`, from the folder the file stands in, or from the file's own name.
 
 `imagefolder` reads the folder whose metadata.jsonl, .csv or .parquet files name the images beside them. One without any
-metadata file is read image by image; a row then has the columns `file_name`, `stem` with its parts `stem_text` and `stem_number`, and `folder`.
+metadata file is read image by image; a row then has the columns `file_name`, `folder`, and `stem` with its parts `stem_text` and
+`stem_number`.
 """
 
 import re

@@ -11,6 +11,7 @@ import polars as pl
 from schemas.metrics import ADDRESS, TOTALS, means_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, Total
 from tasks.publish.standings.answers import N_NAMED, against_the_one_before, listed, newest_of
+from tasks.publish.standings.placed_cells import with_comparisons
 from tasks.publish.standings.wording import Row, counted, namer, number, percent
 
 _N_WORSE = 5
@@ -67,20 +68,21 @@ def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def over_all_images(rows: Sequence[Row], cells: pl.DataFrame) -> list[str]:
+def over_all_images(rows: Sequence[Row], cells: pl.DataFrame, comparisons: pl.DataFrame | None) -> list[str]:
     """What the newest of each model brought by the means over all images, where categories are too small for their mean's.
 
-    `rows` are one judge's headline standings in a rubric, `cells` those of all rubrics with their comparisons.
+    `rows` are one judge's headline standings in a rubric, `cells` and `comparisons` those of all.
     """
     too_few = {CellReason.TOO_FEW_PROMPTS, ComparisonReason.TOO_FEW_PAIRED_PROMPTS}
     unranked = [
         row for row in rows if row["category"] == Total.MACRO and row["standing_reason"] in too_few and row["n_categories"]
     ]
-    if not unranked:
+    if not unranked or comparisons is None:
         return []
     key = [*ADDRESS[:-1]]
-    whole = means_for_prompts_like_these(cells).filter(category=Total.MICRO.value).rows_by_key(key, named=True, unique=True)
-    instead = [row | {name: whole[tuple(row[one] for one in key)][name] for name in _DIFFERENCE} for row in unranked]
+    micro = with_comparisons(means_for_prompts_like_these(cells).filter(category=Total.MICRO.value), comparisons)
+    whole = micro.rows_by_key(key, named=True, unique=True)
+    instead = [{**row, **{name: whole[tuple(row[one] for one in key)][name] for name in _DIFFERENCE}} for row in unranked]
     found = newest_of([row for row in instead if row["verdict_predecessor"] is not None], namer(rows))
     measures = {(row["dimension"], row["category"]) for row in rows}
     what = f"Over all images, whatever their category (exploratory; salon table --category {Total.MICRO.value})"

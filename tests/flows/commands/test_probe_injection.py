@@ -17,6 +17,8 @@ from flows.probing import TEXTS, shifts
 from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import InputError
 from tasks.ingest.twins.probe import harmless, with_text
+from tasks.lake.reading import Lake
+from tasks.publish.machine_tables import runs
 
 BENCHMARK = """\
 name = "probed"
@@ -98,8 +100,14 @@ def test_a_judge_that_obeys_shows_the_shift_where_the_text_reaches_it(file, judg
     assert n_asked == 30  # six samples, and for each of two places a hostile and a harmless twin
     assert (prompt["harmless_shift"], prompt["obeyed"], prompt["n_harmless"]) == (0.0, 3.0, 6)
     assert (picture["obeyed"], prompt["obeyed_reason"]) == (0.0, "no_variation")
-    assert _probed(file, capsys) == found
+    assert (prompt["n_asked"], prompt["n_cached"], prompt["cost_usd"]) == (30, 0, None)
+    again = {place: one | {"n_asked": 30, "n_cached": 0} for place, one in _probed(file, capsys).items()}
+    assert again == found
     assert judge.n_asked == n_asked  # bought once
+    assert probe_injection(file) == 0
+    assert "requests: 30 stored already, 0 sent" in capsys.readouterr().out
+    bought = runs(Lake(file.parent / "lake")).select("asked_by", "outcome", "n_asked", "publication_id")
+    assert bought.rows() == [("probe-injection", "judged", 30, None)]
 
 
 def test_scores_that_a_text_costs_are_counted_and_not_averaged(file, capsys, tmp_path):

@@ -15,6 +15,28 @@ from tests.flows.flow_support import Said, cells_of, runs_of
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
+def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_run(
+    salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    def benchmark(*judges: str) -> None:
+        named = "".join(f'[[judges]]\nmodel = "{one}"\nrecorded = true\n' for one in judges)
+        source = '[[sources]]\nreader = "manifest"\npath = "m.jsonl"\nmodel = "m"\n'
+        (tmp_path / "b.toml").write_text(f'name = "b"\n{source}[[rubrics]]\nid = "alignment"\n{named}')
+
+    Image.new("RGB", (8, 8), (80, 0, 0)).save(tmp_path / "a.png")
+    (tmp_path / "m.jsonl").write_text('{"image": "a.png", "prompt": "a dark red"}\n')
+    replies = [f'{{"prompt": "a dark red", "judge_model": "{one}", "reply": "Score: 4"}}\n' for one in ("one", "two", "three")]
+    (tmp_path / "r.jsonl").write_text("".join(replies))
+    told = "judge three (in place of two)"
+    for judges, is_told in ((["one"], False), (["one", "two"], False), (["one", "three"], True), (["one", "three"], False)):
+        benchmark(*judges)
+        planned, run = salon("plan", "b.toml"), salon("import", "b.toml", "--replies", "r.jsonl")
+        assert (planned.code, run.code) == (0, 0), run.err
+        assert (f"{told}: changed requests are paid for again" in " ".join(planned.out.split())) == is_told
+        assert (f"{told}: the numbers are not comparable" in " ".join(run.err.split())) == is_told
+        assert "in place of" not in planned.out or is_told
+
+
 def test_viescore_means_are_those_of_the_raw_rows(needs_salon_data: Path, salon: Callable[..., Said], tmp_path: Path) -> None:
     raw = needs_salon_data / "viescore_t2i" / "gpt4o_judgements.jsonl"
     shutil.copytree(EXAMPLES / "rubrics", tmp_path / "mine")

@@ -30,6 +30,7 @@ from tasks.ingest.rating_matching import rated_samples
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.publish.exporters.figures import read_figures
+from tasks.publish.machine_tables import runs as rows_of_runs
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said
 from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
@@ -157,8 +158,12 @@ def test_the_command_prints_and_publishes_nothing(home: Path, capsys: pytest.Cap
     rows = {row["fault"]: row for row in json.loads(capsys.readouterr().out)}
     noticed = {fault: (row["n_samples"], row["noticed"]) for fault, row in rows.items()}
     assert noticed == {"erased": (6, 1.0), "misspelt_text": (6, 0.0)}
+    n_asked, n_cached = rows["erased"]["n_asked"], rows["erased"]["n_cached"]
+    bought = rows_of_runs(Lake(home / "lake")).filter(asked_by="exam").select("outcome", "n_asked")
+    assert bought.rows() == ([("judged", n_asked)] if n_asked else [])
     assert exam_command(home / "c.toml", samples=6, faults="erased,misspelt_text") == 0
     said = capsys.readouterr().out
+    assert f"requests: {n_asked + n_cached} stored already, 0 sent" in said
     assert "misspelt text" in said
     assert "Nothing was published" in said
     assert sorted((home / "lake/publish/v1/exam").iterdir()) == before
