@@ -145,7 +145,7 @@ def numbered_prompts(run: StageContext) -> list[str]:
 
 
 def _grouped(source: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Of a source by prompt without the number at its end how many there are, and the first; in those without one that is the prompt."""
+    """Of a source by prompt without the number at its end, which may be the whole, how many there are, and the first."""
     mine = rows.filter(pl.col("source") == source, ~pl.col("model").is_in(OFF_BOARD), pl.col("prompt").is_not_null())
     prompts = mine.select("prompt").unique()
     text = pl.col("prompt").str.extract(f"^{NUMBERED}$", 1).fill_null(pl.col("prompt"))

@@ -207,20 +207,18 @@ def markdown_of_pairs(boards: Iterable[PairBoard]) -> str:
 def answers_of(cells: pl.DataFrame, comparisons: pl.DataFrame | None = None) -> dict[tuple[str, str], list[str]]:
     """The answer of each rubric and judge in sentences, from the headline standings among placed cells.
 
-    Of a rubric that several judges have, what all say of it stands first, under ALL_JUDGES. `comparisons` answer for total means
-    where categories are too small.
+    What several judges of a rubric say stands first, under ALL_JUDGES. `comparisons` answer where categories are too small.
     """
     headline = cells.filter(pl.col("is_headline")).sort("rubric_id", "judge_model").iter_rows(named=True)
-    found: dict[tuple[str, str], list[str]] = {}
-    blocked = blocked_in_totals(cells)
+    found, blocked = dict[tuple[str, str], list[str]](), blocked_in_totals(cells)
     for rubric_id, rows in groupby(headline, key=lambda row: row["rubric_id"]):
         mine = list(rows)
         if together := between_judges(mine):
             found[rubric_id, ALL_JUDGES] = together
         for judge, judged in groupby(mine, key=lambda row: row["judge_model"]):
-            *told, missing = answers(own := list(judged))
-            instead = over_all_images(own, cells, comparisons)
-            found[rubric_id, judge] = [*told, *instead, missing, *blocked.get((rubric_id, judge), ())]
+            *told, last = answers(own := list(judged))
+            told += over_all_images(own, cells, comparisons)
+            found[rubric_id, judge] = [*told, last, *blocked.get((rubric_id, judge), ())]
     return found
 
 
