@@ -27,6 +27,7 @@ from tasks.ledger.tables import WRITERS
 from tasks.publish.folders import LAYOUT
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import look_again, readable
+from tasks.publish.withdrawn import each_taken_back
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
 PUBLICATIONS = "publications"
@@ -109,14 +110,17 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
 
 
 def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
-    """Those whose manifest cannot be read: nights go on without them, and nobody else looks at them. Whether one is current."""
+    """Whether one is current that may be, and those whose manifest cannot be read: nights go on without them."""
     look_again(lake.root, benchmark)
     try:
-        read_pointer(lake.root / "publish" / LAYOUT / benchmark)
+        current = read_pointer(lake.root / "publish" / LAYOUT / benchmark)
     except CorruptLakeError as error:  # of every publication the same
         said, _, advice = str(error).rpartition("; ")
         yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and becomes current again")
         return
+    named = "" if current is None else current["publication_id"]
+    if (gone := each_taken_back(lake.root, [named])[0].get(named)) is not None:
+        yield wrong(PUBLICATIONS, f"{gone.told}, and is still current", "the same salon withdraw again takes it off")
     if (lost := nothing_current(lake.root, benchmark)) is not None:
         yield wrong(PUBLICATIONS, lost, "salon nightly FILE, or the run that published it, makes it current again")
     for id_, fault in readable(lake.root, benchmark)[1].items():

@@ -193,7 +193,14 @@ def test_of_two_nights_the_one_that_is_left_has_no_series(salon: Salon, tmp_path
     before = living_table(lake, DRIFT, "nights")
     assert before
     assert pl.read_parquet(before).height
+    pointer = lake / "publish" / "v1" / "nights" / "latest.json"
+    named_last = pointer.read_bytes()
     assert salon("withdraw", file, last, "--because", "mistyped").code == 0
+    pointer.write_bytes(named_last)  # as where it was killed after it was written down
+    assert "mistyped, and is still current" in findings(salon("doctor", file).out)["publications"]
+    assert salon("withdraw", file, last, "--because", "mistyped").code == 0
+    assert "publications" not in findings(salon("doctor", file).out)
+    assert current(lake).publication_id != last
     after = living_table(lake, DRIFT, "nights")
     assert after
     assert pl.read_parquet(after).schema == pl.read_parquet(before).schema
