@@ -34,8 +34,9 @@ IS_OF_WHOLE = pl.col("item").fill_null("") == ""
 """Whether a row of `scores` is one of a sample's figures, not of one item: these have no fellow under another judge."""
 
 _FIRST = frozenset({"base", "init", "initial", "pretrained"})
-_LAST = frozenset({"final", "last", "latest"})
-"""What checkpoints without a number are called that were before, or after, those with one."""
+"""What the checkpoint is called that was before those with a number."""
+_LAST = "final"
+"""And the one after them. `last` and `latest` are names that a trainer keeps writing over: nothing would ever be newer."""
 
 HEADLINE = "overall_score"
 """The dimension a rubric's other dimensions lead up to, where it has one."""
@@ -119,8 +120,8 @@ def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts numbers inside names as numbers, step-900 before step-1000; names without one that say first or last are so."""
+    """Sorts numbers inside names as numbers, step-900 before step-1000; `base` is before all others and `final` after them."""
     parts = re.split(r"([0-9]+)", name)
     key = [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
-    words = {*re.split(r"[\W_]+", name.casefold())} if len(parts) == 1 else set[str]()
-    return [(-1, 0, ""), *key] if words & _FIRST else [(2, 0, ""), *key] if words & _LAST else key
+    called = name.casefold()
+    return [(-1, 0, ""), *key] if called in _FIRST else [(2, 0, ""), *key] if called == _LAST else key

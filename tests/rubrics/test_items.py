@@ -147,6 +147,8 @@ def ids_of(*ids: str) -> list[dict[str, str]]:
         ("Red? yes\nDog? yes\nDog by the cup? no", THREE, SHOWN, [1, 1, 0]),
         ("Yes: red\nYes, it is by the cup\nNo: the dog is alone", THREE, SHOWN, [1, 1, 0]),
         ("No, wet\nYes: big", [TWO[0], {"id": "b", "text": "Is there no sun?"}], SHOWN, [0, 1]),
+        ("Yes, the cup: small\nNo\nYes", THREE, SHOWN, [1, 0, 1]),
+        ("Answer: yes\nAnswer: no", [{"id": "a", "text": "Does it answer the prompt?"}, TWO[1]], SHOWN, [1, 0]),
     ],
 )
 def test_a_line_that_names_its_item_is_that_items_wherever_it_stands(

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from rubrics.model import Items
@@ -13,7 +14,8 @@ _LAST_NUMBER = re.compile(r"([0-9]{1,9})[^0-9]{0,3}\Z")
 _OWN_NUMBER = re.compile(r"[^A-Za-z0-9]{0,8}+(?:item|question|answer|number|[a-z]{1,2})?[^A-Za-z0-9]{0,3}+[0-9]", re.IGNORECASE)
 _TEXT_ENDS = re.compile(r"[*_\s]{0,4}+(?:[:：=–—]|-\s)")
 _OWN_WORDS = re.compile(r"[^?:：=–—]{1,60}?(?=\s?[?:：=–—]|\s-\s)")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_OF_NO_ITEM = frozenset({"answer", "score", "item", "question", "not", "applicable"})
 _N_OWN_WORDS_MAX = 5
 
 
@@ -67,13 +69,16 @@ def may_be_ids(counts: Sequence[str], ids: Sequence[str]) -> bool:
 
 
 def said_of_another(lines: Sequence[str], items: Sequence[Mapping[str, Any]], answers: Iterable[str]) -> bool:
-    """Whether a line, each of them for the item at its place, begins with the text of another, or with words of it ("Cup: no").
+    """Whether lines, each of them for the item at its place, say otherwise: one begins with the text of another item.
 
-    Words of the `answers` say of no item whose the line is.
+    Or each begins with words of an item of its own ("Cup? no"), in another order; words of the `answers` are of no item.
     """
+    named = (_said_back(line, items) for line in lines)
+    if any(places and place not in places for place, places in enumerate(named)):
+        return True
     meant = _words(" ".join(answers))
-    named = (_said_back(line, items) or _worded(line, items, meant) for line in lines)
-    return any(places and place not in places for place, places in enumerate(named))
+    worded = [_worded(line, items, meant) for line in lines]
+    return all(len(places) == 1 for places in worded) and [*range(len(items))] == sorted(order := [*chain(*worded)]) != order
 
 
 def _are_places(items: Sequence[Mapping[str, Any]], declared: Items) -> bool:
@@ -111,4 +116,4 @@ def _worded(line: str, items: Sequence[Mapping[str, Any]], answers: set[str]) ->
 
 
 def _words(text: str) -> set[str]:
-    return {*_WORD.findall(text.casefold())}
+    return {*_WORD.findall(text.casefold())} - _OF_NO_ITEM
