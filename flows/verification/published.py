@@ -105,7 +105,8 @@ def _found_or_kept(
         if kept is None:
             raise
         return kept, True
-    kept = None if found.digest == digest else kept_rubric(lake, name, digest)
+    is_named = any(found.folder.is_relative_to(one.resolve()) or found.folder.is_relative_to(one) for one in rubrics)
+    kept = None if is_named or found.digest == digest else kept_rubric(lake, name, digest)
     return kept or found, kept is not None
 
 

@@ -149,6 +149,7 @@ class Breaker:
     clock_s: Callable[[], float] = time.monotonic
     _heard_s: float = field(init=False)
     _has_begun: bool = False
+    _has_answered: bool = False
 
     def __post_init__(self) -> None:
         self._heard_s = self.clock_s()
@@ -185,6 +186,7 @@ class Breaker:
             return
         elif answer.status not in ENDPOINT_FAILURES:
             self.rejected.clear()
+            self._has_answered = True
         if not self.is_open and answer.status not in ENDPOINT_FAILURES:
             self.failing.clear()
             self.has_heard = True
@@ -197,7 +199,9 @@ class Breaker:
             self.is_absent, self.last, self.detail = True, answer.status, answer.detail
 
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
-        said = unnumbered(answer.detail)
+        # Once others were answered, or where it is about pictures, words that differ by numbers are about single requests.
+        is_of_one = self._has_answered or (answer.detail is not None and "image" in answer.detail.lower())
+        said = answer.detail if is_of_one else unnumbered(answer.detail)
         if self.is_open and (not self.is_rejecting or said != self._rejected_with):
             return
         if said != self._rejected_with:

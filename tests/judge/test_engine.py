@@ -172,6 +172,21 @@ def test_rejections_that_differ_by_numbers_alone_are_in_the_same_words(
     assert (provider.n, ledger.known(requests["request_key"])) == (N_REJECTED, set())
 
 
+@pytest.mark.parametrize(
+    ("said", "n_answered"),
+    [("the image has {} bytes, 5242880 are allowed", 0), ("you requested {} tokens", 1)],
+    ids=["of pictures", "once another was answered"],
+)
+def test_rejections_that_differ_by_numbers_may_be_of_their_requests(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger, said: str, n_answered: int
+) -> None:
+    provider.script.extend([provider.play(body=provider.complete('{"score": 1}'))] * n_answered)
+    bodies = (orjson.dumps({"error": {"message": said.format(1_000_000 + index)}}) for index in range(20))
+    provider.script.extend(provider.play(status=400, body=body) for body in bodies)
+    run(requests, limits=Limits(concurrency=1, deadline_s=2))
+    assert len(ledger.known(requests["request_key"])) == requests.height
+
+
 @pytest.mark.parametrize("is_answered_between", [True, False])
 def test_rejections_in_different_words_or_with_replies_between_are_of_their_requests(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], *, is_answered_between: bool

@@ -19,7 +19,6 @@ from tasks.judge.budget.cost import MAY_BE_BILLED
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
-from tasks.judge.provider.failures import unnumbered
 from tasks.judge.readings import is_reask_due
 from tasks.judge.retries import N_REJECTED, RETRIES
 from tasks.judge.work_queue import PlannedRequests, Reading
@@ -34,14 +33,10 @@ RESULTS_LOST = InDoubt("the provider no longer has the results of a batch of thi
 
 @dataclass(slots=True)
 class _Tally:
-    """Of one batch: our requests in it as it was first collected, and in which words how many were rejected since.
-
-    Numbers are left out of the words that are counted; `said`: the last ones whole.
-    """
+    """Of one batch: our requests in it as it was first collected, and in which words how many were rejected since."""
 
     ours: set[str]
     rejections: Counter[str | None] = field(default_factory=Counter)
-    said: str | None = None
 
     @property
     def is_rejected_whole(self) -> bool:
@@ -116,8 +111,7 @@ class Collector:
             if line is not None:
                 arrived.append((line, ended))
                 if ended.status == ReplyStatus.REJECTED:
-                    tally.rejections[unnumbered(ended.detail)] += 1
-                    tally.said = ended.detail
+                    tally.rejections[ended.detail] += 1
             if len(arrived) == LINES_AT_ONCE:
                 await self._store(token, arrived, readings)
                 arrived = []
@@ -126,7 +120,7 @@ class Collector:
             await self.usage.learn()
         if tally.is_rejected_whole:
             self.rejected.update(tally.ours)
-            self.rejected_with = tally.said
+            (self.rejected_with,) = tally.rejections
         return list(waiting.values())
 
     async def forget_rejected(self) -> None:

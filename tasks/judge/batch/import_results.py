@@ -28,7 +28,6 @@ from tasks.judge.budget.cost import Costs
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.exchange import Answer, Ended
-from tasks.judge.provider.failures import unnumbered
 from tasks.judge.provider.transport import Secrets
 from tasks.judge.readings import is_reask_due
 from tasks.judge.retries import N_REJECTED
@@ -123,7 +122,7 @@ class _Taking:
             rejected += [line for line in some if line.ended.status == ReplyStatus.REJECTED]
             n_others += len(others)
             await self._store(others)
-        if n_others == 0 and len(rejected) >= N_REJECTED and len({unnumbered(line.ended.detail) for line in rejected}) == 1:
+        if n_others == 0 and len(rejected) >= N_REJECTED and len({line.ended.detail for line in rejected}) == 1:
             self.found.n_failed += len(rejected)
             return outage(rejected[0].judge, str(file), ReplyStatus.REJECTED, rejected[0].ended.detail)
         for start in range(0, len(rejected), LINES_AT_ONCE):

@@ -112,8 +112,13 @@ def read_told(error: object, detail: str) -> Answer:
     number = int(code) if isinstance(code, int) or (isinstance(code, str) and re.fullmatch(r"[0-9]{3}", code)) else 0
     if _NO_PATH.match(said):
         number = 404
-    if number in (401, 402, 403, 404, 405, 429) or 500 <= number < 600 or _codes({"error": error}) & NO_CREDIT_CODES:
-        return Answer(_failure_status(number, {"error": error}, said), one_line(detail))
+    if (
+        number in (401, 402, 403, 404, 405, 408, 409, 425, 429, 499)
+        or 500 <= number < 600
+        or _codes({"error": error}) & NO_CREDIT_CODES
+    ):
+        status = _failure_status(number, {"error": error}, said)
+        return Answer(status, one_line(detail), retry_after_s=_retry_delay_s({"error": error}))
     return bad(detail)
 
 

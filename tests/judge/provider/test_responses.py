@@ -376,6 +376,10 @@ def _thought(n_thoughts: int) -> dict[str, object]:
         pytest.param(_thought(1000), 1020, id="beside the output, without a total"),
         pytest.param({"total_tokens": 520, **_thought(15)}, 20, id="OpenAI: among the output"),
         pytest.param(_thought(15), 20, id="among the output, without a total"),
+        pytest.param(
+            {"total_tokens": 2520, "prompt_tokens_details": {"cached_tokens": 2000}}, 20, id="cached input in the total alone"
+        ),
+        pytest.param({"prompt_tokens": 0, "total_tokens": 520}, 20, id="input in the total alone"),
         pytest.param({"total_tokens": 20}, 20, id="a total of the output alone"),
         pytest.param({"total_tokens": None, "completion_tokens_details": []}, 20, id="neither"),
     ],

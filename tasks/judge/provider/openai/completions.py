@@ -44,6 +44,7 @@ def _answer(content: dict[str, Any]) -> Answer:
     usage = content.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     details = usage.get("prompt_tokens_details")
+    n_cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
     return Answer(
         ReplyStatus.FILTERED if finish_reason == "content_filter" else ReplyStatus.ANSWERED,
         None,
@@ -52,22 +53,24 @@ def _answer(content: dict[str, Any]) -> Answer:
         refusal,
         word(content.get("model")) or None,
         count(usage.get("prompt_tokens")),
-        _n_output_tokens(usage),
-        n_cached_tokens=count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        _n_output_tokens(usage, n_cached),
+        n_cached_tokens=n_cached,
         logprobs_json=_json(choices[0].get("logprobs")),
         dearer_as=f"service_tier = {tier}" if (tier := word(content.get("service_tier"))) in _DEARER_TIERS else None,
     )
 
 
-def _n_output_tokens(usage: dict[str, Any]) -> int | None:
+def _n_output_tokens(usage: dict[str, Any], n_cached: int | None) -> int | None:
     """The output tokens that are billed: Gemini and xAI count thoughts in the total, not in `completion_tokens`."""
     n_output, n_input, n_total = (count(usage.get(f"{name}_tokens")) for name in ("completion", "prompt", "total"))
     details = usage.get("completion_tokens_details")
     n_thoughts = count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
-    if n_output is None or n_input is None:
+    if n_output is None or not n_input:
         return n_output
     if n_total is None and n_thoughts is not None and n_thoughts > n_output:  # they cannot be among the output
         return n_output + n_thoughts
+    if n_cached is not None and n_cached > n_input:  # nor these among the input, where the total may have them
+        return n_output
     return max(n_output, (n_total or 0) - n_input)
 
 
@@ -128,9 +131,7 @@ def _streamed(body: bytes) -> dict[str, Any]:
             break
         chunk = object_of(event)
         _refuse_error(chunk, "whose stream ended in an error")
-        whole |= {
-            name: value for name, value in chunk.items() if name in {"model", "usage", "service_tier"} and value is not None
-        }
+        whole |= {name: value for name, value in chunk.items() if name in _OF_THE_WHOLE and value is not None}
         for choice in chunk.get("choices") or []:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue
