@@ -94,11 +94,17 @@ def _are_prompts(rows: Sequence[RawRow], column: str) -> bool:
     return 2 * sum(len(str(row.values.get(column)).split()) > 1 for row in rows) > len(rows)
 
 
+_SIZES = frozenset({"256", "384", "512", "640", "720", "768", "1024", "1080", "1280", "1536", "2048", "4096"})
+"""Pixels a side: with years the numbers behind a text that are no seeds."""
+
+
 def _are_prompts_and_seeds(rows: Sequence[RawRow]) -> bool:
-    """Whether every picture's name ends in a number, and most of the several texts before it have more than one."""
-    n_numbers = Counter(text for text, number in {(row.values["stem_text"], row.values["stem_number"]) for row in rows} if number)
+    """Whether every picture's name ends in a number that may be a seed, and most of the several texts before it have several."""
+    named = {(row.values["stem_text"], row.values["stem_number"]) for row in rows}
+    n_numbers = Counter(text for text, number in named if number and len(number) < 19)
     n_several = sum(n > 1 for n in n_numbers.values())
-    return all(row.values["stem_number"] for row in rows) and 2 * n_several > len(n_numbers) > 1
+    are_others = all(number in _SIZES or 1800 <= int(number) < 2100 for _, number in named if number)
+    return n_numbers.total() == len(named) and 2 * n_several > len(n_numbers) > 1 and not are_others
 
 
 def _is_picture(root: Path, folder: str, value: Any) -> bool:

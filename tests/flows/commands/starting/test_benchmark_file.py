@@ -119,6 +119,10 @@ def _with_texts(folder: Path) -> None:
     (folder / "img 0.txt").write_text("a red cup")
 
 
+def _sizes_of_prompts(folder: Path) -> None:
+    _pictures(folder, tuple(f"{prompt}_{number}" for prompt in PROMPTS for number in (512, 1024, 1999)))
+
+
 def _models(folder: Path) -> None:
     for name in ("sdxl", "flux"):
         _pictures(folder / name / "images", PROMPTS)
@@ -141,6 +145,10 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
             "columns": {"prompt": "stem_text", "seed": "stem_number"},
         },
         12,
+        "alignment",
+    ),
+    "sizes and years behind the prompts": (
+        _sizes_of_prompts, {"reader": "imagefolder", "path": "pics", "model": "pics", "columns": {"prompt": "stem"}}, 9,
         "alignment",
     ),
     "numbers of some prompts": (
