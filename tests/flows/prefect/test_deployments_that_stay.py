@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -83,6 +84,8 @@ def test_a_schedule_that_is_switched_off_stays_off_under_another_name(
     assert [one.active for one in found.schedules] == [False]
     (listed,) = [line for line in salon("doctor", file).out.splitlines() if "prefect deployment schedule resume" in line]
     command = shlex.split(listed.partition("-> ")[2].partition(" switches")[0])
+    assert command.pop(0) == "prefect"
+    command = [sys.executable, "-m", "prefect", *command]
     subprocess.run(command, env=os.environ | {"PREFECT_API_URL": prefect_api}, check=True, capture_output=True, timeout=120)
     assert client.read_deployment_by_name("nightly/beaubourg-nightly").schedules[0].active
     assert "stays off" not in salon("deploy", file).out

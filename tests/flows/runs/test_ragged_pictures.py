@@ -116,7 +116,7 @@ def test_every_headline_cell_shows_an_estimate_with_bounds_or_a_cause_with_its_r
             assert row["bound_low"] <= row["estimate"] <= row["bound_high"], row
             assert (f"with them {row['bound_low']:.2f} to {row['bound_high']:.2f}" in told) == (row["n_failed"] > 0), told
         if row["estimate"] is not None and row["state"] != "ranked":
-            assert "fewer than the 5 prompts needed in each category" in told, told
+            assert "5 needed in each category (statistics.min_paired_prompts)" in told, told
 
 
 def test_models_on_other_prompts_are_not_compared_and_the_others_are_told_apart_by_shared_ones(cells: pl.DataFrame) -> None:
