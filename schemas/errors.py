@@ -113,6 +113,12 @@ class BatchFailedError(ProviderError):
     may_pass = False
 
 
+class BatchLostError(ProviderError):
+    """The provider no longer knows a batch that this run handed over: another one might be lost like it, and billed too."""
+
+    may_pass = False
+
+
 class JudgeChangedError(ProviderError):
     """Another model answers under the judge's name than when the plan was begun."""
 

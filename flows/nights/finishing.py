@@ -10,6 +10,8 @@ from typing import Final, TypeVar
 
 from schemas.errors import (
     BatchCancelledError,
+    BatchFailedError,
+    BatchLostError,
     JudgeChangedError,
     MissingInputError,
     ProviderError,
@@ -82,8 +84,13 @@ def _left_s(gives_up_at: datetime | None) -> float:
     return (gives_up_at - datetime.now(UTC)).total_seconds() if gives_up_at else 0.0
 
 
+_OF_EACH_TRY = (
+    BatchCancelledError, BatchFailedError, BatchLostError, JudgeChangedError, MissingInputError, RejectedError, UnreadableError,
+)  # fmt: skip
+
+
 def _may_pass(error: Exception) -> bool:
     """Exit code 3, and a fault of Salon's own; not what each try would pay for, nor what a user has to mend."""
-    if isinstance(error, BatchCancelledError | JudgeChangedError | MissingInputError | RejectedError | UnreadableError):
+    if isinstance(error, _OF_EACH_TRY):
         return False
     return not isinstance(error, SalonError) or error.exit_code == StoreError.exit_code

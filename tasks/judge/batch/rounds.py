@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from schemas.errors import BatchFailedError, ProviderError, RejectedError
+from schemas.errors import BatchFailedError, BatchLostError, RejectedError
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.state import Batch, BatchRules, BatchState, LostHoldError, hold, keys_of, open_batches
@@ -129,7 +129,7 @@ class BatchRun:
         """Hand over no more where the provider has just lost what this run handed over: it would lose the next one too."""
         if self.machine.absent.forgotten is not None:
             provider = self.machine.provider
-            raise ProviderError(
+            raise BatchLostError(
                 f"judge {provider.judge.id} at {provider.endpoint}: {self.machine.absent.forgotten}. This run handed it "
                 "over, so no other is made now. See whether the provider lists it; the same command asks its requests again"
             )

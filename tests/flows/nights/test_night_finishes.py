@@ -21,7 +21,15 @@ from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.judges import Judge
 from schemas.benchmark.nightly import Nightly
-from schemas.errors import InputError, StoreError
+from schemas.errors import (
+    BatchCancelledError,
+    BatchFailedError,
+    BatchLostError,
+    InputError,
+    ProviderError,
+    RejectedError,
+    StoreError,
+)
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import outage
 from tests.flows.flow_support import Said
@@ -98,6 +106,21 @@ def test_the_pause_that_a_provider_asks_for_is_waited_out_before_the_next_try() 
     assert finishing.until_finished(attempt, lambda _: None, in_time, told.append, lambda _: None) == "done"
     assert "next try in 7 s" in told[0]
     assert tries[1] - tries[0] >= 7
+
+
+@pytest.mark.parametrize("error", [BatchCancelledError, BatchFailedError, BatchLostError, RejectedError])
+def test_what_each_try_would_pay_for_is_tried_once(error: type[ProviderError]) -> None:
+    """Neither the night nor the executor of its stages tries it again."""
+    tries = list[float]()
+
+    def attempt() -> str:
+        tries.append(time.monotonic())
+        raise error("batch after batch")
+
+    in_time = datetime.now(UTC) + timedelta(hours=1)
+    with pytest.raises(error):
+        finishing.until_finished(attempt, lambda _: None, in_time, lambda _: None, lambda _: None)
+    assert (len(tries), error.may_pass) == (1, False)
 
 
 def test_after_finish_by_there_is_one_try(
