@@ -96,10 +96,9 @@ def restore_pointers(lake_root: Path, home: Path, others: Sequence[tuple[Path, d
     for name in (POINTER, GOOD_POINTER):
         fresh(home / name)
     was_lost = read_pointer(home) is None
-    if was_lost:
-        _set(lake_root, home, POINTER, None, would_be_current(others))
-    if read_pointer(home, GOOD_POINTER) is None:
-        _set(lake_root, home, GOOD_POINTER, None, _would_be_good(others))
+    for name, would_be in ((POINTER, would_be_current), (GOOD_POINTER, _would_be_good)):
+        if read_pointer(home, name) is None and (other := would_be(others)) is not None:
+            _set(lake_root, home, name, None, other)
     return was_lost and read_pointer(home) is not None
 
 

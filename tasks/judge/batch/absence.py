@@ -39,6 +39,13 @@ class Absences:
         """It is known after all."""
         self._looks.pop(token, None)
 
+    def say_missing(self, batch: Batch) -> None:
+        """Say that results which the provider has are not to be had."""
+        most = _spoken(self.at_least_s)
+        self.say(
+            f"the Batch API of {batch.judge_model} has no results of batch {batch.provider_id}; looking for them, at least {most}"
+        )
+
     def look(self, batch: Batch, detail: str | None, is_own: bool) -> InDoubt | None:
         """Count a look at a batch that is not known, which the second one says; how its lines end, where that is believed."""
         if self.add(batch.token) == 2:

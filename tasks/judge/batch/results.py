@@ -65,8 +65,10 @@ class ResultFiles:
         are_whole = all(are_there) and all(len(names) >= n for names, (_, n) in zip(told, counted, strict=True))
         if missing and not (counted and are_whole):
             self._n_short[batch.token] += 1
-            if not all(are_there):
-                self.absent.add(batch.token)
+            if all(are_there):
+                self.absent.forget(batch.token)
+            elif self.absent.add(batch.token) == 2:
+                self.absent.say_missing(batch)
             is_over = all(are_there) or self.absent.is_believed(batch.token)
             if self._n_short[batch.token] < N_ABSENT or not is_over:
                 return False

@@ -71,7 +71,7 @@ class BatchMachine:
         rules, on_wait = self.rules, saying_away(self.provider.judge.id, self.say)
         self._backoff = CallBackoff(rules.patience_s, rules.first_patience_s, self.ledger.machine.uniform, on_wait=on_wait)
         self.absent = Absences(rules.patience_s, self.say)
-        self._results = ResultFiles(self.api, self.collector, self._backoff, self.folder, Absences(rules.patience_s))
+        self._results = ResultFiles(self.api, self.collector, self._backoff, self.folder, Absences(rules.patience_s, self.say))
 
     async def step(self, batch: Batch) -> None:
         """One step of a batch that is held. Raises CallFailedError, LostHoldError, ProviderError, InputError, StoreError."""
@@ -111,8 +111,7 @@ class BatchMachine:
     async def find(self, batch: Batch) -> None:
         """Look for a batch that may have been created; where it never was, and cannot be under way, create it."""
         since_s = batch.intended_at_us // 1_000_000 - 3600  # clocks differ
-        clock_s = asyncio.get_running_loop().time
-        sought_s = self._sought_s.setdefault((batch.token, batch.create_sent_at_us), clock_s())
+        sought_s = self._sought_s.setdefault((batch.token, batch.create_sent_at_us), asyncio.get_running_loop().time())
         try:
             found = await self._backoff.until_done(partial(self.api.find, batch.token, since_s, batch.n_lines))
         except UndecidedError as undecided:
@@ -121,10 +120,11 @@ class BatchMachine:
                 return  # the next step looks again
             found = []
         if found:
+            self.absent.forget(batch.token)
             await self._adopt(batch, found[0])
             for more in found[1:]:
                 await self._cancel(more)
-        elif clock_s() - sought_s > self.rules.settle_s:  # by a clock nobody sets: it was sent before this process looked first
+        elif asyncio.get_running_loop().time() - sought_s > self.rules.settle_s:  # by a clock that nobody sets
             if self.absent.is_believed(batch.token):  # one that may be it has lost its results
                 await self._give_up(batch, RESULTS_LOST)
             else:

@@ -72,9 +72,10 @@ def test_results_that_are_absent_for_a_look_or_two_are_fetched_later(make_bench:
 
 
 def test_results_that_a_gateway_does_not_know_for_a_while_are_not_bought_again(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench()
+    bench, said = make_bench(), list[str]()
     bench.wire.answer = lambda call: ABSENT if is_download(call) and len(downloads(bench)) <= 2 * N_LOOKS else None
-    assert bench.run(rules={"patience_s": 30.0}).n_answered == N_REQUESTS
+    assert bench.run(rules={"patience_s": 30.0}, say=said.append).n_answered == N_REQUESTS
+    assert ["; looking for them, at least 30 s" in one for one in said] == [True]
     assert bench.wire.bills() == {1: N_REQUESTS}
 
 
