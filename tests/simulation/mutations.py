@@ -93,7 +93,7 @@ MUTATIONS: Mapping[str, Mutation] = {
         "tasks.judge.rate_limit.store", "    if changed:\n", "    if False:\n"
     ),
     "batch created again at once": Mutation(
-        "tasks.judge.batch.state_machine", "clock_s() - sought_s > self.rules.settle_s:", "True:"
+        "tasks.judge.batch.state_machine", "asyncio.get_running_loop().time() - sought_s > self.rules.settle_s:", "True:"
     ),
     "a batch's claims stay with its process": Mutation(
         "tasks.judge.batch.state",
