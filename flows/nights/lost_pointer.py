@@ -1,6 +1,7 @@
 """Publications of which none is current, because latest.json is gone: deleted, or left out of a backup that was put back."""
 
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from flows.nights.drift import standing_publications
@@ -15,7 +16,7 @@ def restored(run: StageContext) -> str | None:
     """Let a pointer that is gone name what it did; in a sentence, what is current since. None where something was."""
     root, name = run.lake.root, run.benchmark.name
     home = root / "publish" / LAYOUT / name
-    if not restore_pointers(root, home, _standing(root, name)):
+    if not restore_pointers(root, home, partial(_standing, root, name)):
         return None
     write_duckdb(root, name)
     rewrite_index(root)

@@ -97,11 +97,12 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             job_variables = _job_variables(benchmark, deployed.pool, asked)
             block_id = notification_block(client, asked.notify) if asked.notify else None
             said = plan["definitions"]["parameters"]
+            earlier = _earlier(client, plan["deployments"])
             for entry in plan["deployments"]:
-                name, is_kept_off = _deployment(client, entry, said, job_variables)
+                name, is_kept_off = _deployment(client, entry, said, job_variables, earlier)
                 deployed.deployments.append(name)
                 deployed.kept_off.extend([name] if is_kept_off else [])
-            _remove_renamed(client, plan["deployments"], deployed)
+            _remove_renamed(client, earlier, deployed)
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
     except TransportError as error:
@@ -141,7 +142,11 @@ def _job_variables(benchmark: Benchmark, pool: WorkPool, asked: DeployOptions) -
 
 
 def _deployment(
-    client: SyncPrefectClient, entry: Mapping[str, Any], said: Mapping[str, str], job_variables: Mapping[str, Any]
+    client: SyncPrefectClient,
+    entry: Mapping[str, Any],
+    said: Mapping[str, str],
+    job_variables: Mapping[str, Any],
+    earlier: Sequence[Mapping[str, Any]],
 ) -> tuple[str, bool]:
     """Create or update one deployment; a schedule that somebody switched off stays off, also under an earlier name.
 
@@ -153,7 +158,8 @@ def _deployment(
     try:
         switched = {schedule.slug: schedule.active for schedule in client.read_deployment_by_name(name).schedules}
     except ObjectNotFound:
-        was_off = any(_is_off(one) for one in _earlier(client, entry) if full_name(one).startswith(f"{flow.name}/"))
+        mine = [one for one in earlier if one["work_pool_name"] == entry["work_pool"]["name"]]
+        was_off = any(_is_off(one) for one in mine if full_name(one).startswith(f"{flow.name}/"))
         switched = {found["slug"]: not was_off for found in entry["schedules"]}
     pool = entry["work_pool"]
     client.create_deployment(
@@ -179,11 +185,10 @@ def _deployment(
     return name, was_off
 
 
-def _earlier(client: SyncPrefectClient, entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The deployments of the entry's file in its pool that have another name."""
-    file, pool = entry["parameters"]["file"], entry["work_pool"]["name"]
-    mine = [one for one in deployments(client) if one["parameters"].get("file") == file and one["work_pool_name"] == pool]
-    return [one for one in mine if one["name"] != entry["name"]]
+def _earlier(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The deployments, in any pool, that this file left behind under an earlier name."""
+    own, file = {entry["name"] for entry in entries}, entries[0]["parameters"]["file"]
+    return [one for one in deployments(client) if one["parameters"].get("file") == file and one["name"] not in own]
 
 
 def _is_off(deployed: Mapping[str, Any]) -> bool:
@@ -206,12 +211,9 @@ def _is_of_another(benchmark: Benchmark, name: str, file: str) -> InputError:
     )
 
 
-def _remove_renamed(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]], deployed: Deployed) -> None:
+def _remove_renamed(client: SyncPrefectClient, earlier: Sequence[Mapping[str, Any]], deployed: Deployed) -> None:
     """Take away, or name, the deployments that this file left behind under an earlier name."""
-    own, file = {entry["name"] for entry in entries}, entries[0]["parameters"]["file"]
-    for one in deployments(client):
-        if one["parameters"].get("file") != file or one["name"] in own:
-            continue
+    for one in earlier:
         if one["work_pool_name"] == deployed.pool.name:
             client.delete_deployment(UUID(one["id"]))
             deployed.removed.append(full_name(one))

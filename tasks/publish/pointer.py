@@ -88,18 +88,20 @@ def move_back(lake_root: Path, folder: Path, others: Sequence[tuple[Path, date]]
     _set(lake_root, folder.parent, GOOD_POINTER, folder.name, _would_be_good(others))
 
 
-def restore_pointers(lake_root: Path, home: Path, others: Sequence[tuple[Path, date]]) -> bool:
-    """Let each pointer that is lost name what it would, had `others` come in this order; whether one is current since.
+def restore_pointers(lake_root: Path, home: Path, standing: Callable[[], Sequence[tuple[Path, date]]]) -> bool:
+    """Let each pointer that is lost name what it would, had those `standing` come in this order; whether one is current since.
 
     Raises StoreError, CorruptLakeError.
     """
     for name in (POINTER, GOOD_POINTER):
         fresh(home / name)
-    was_lost = read_pointer(home) is None
-    for name, would_be in ((POINTER, would_be_current), (GOOD_POINTER, _would_be_good)):
-        if read_pointer(home, name) is None and (other := would_be(others)) is not None:
+    would_be = {POINTER: would_be_current, GOOD_POINTER: _would_be_good}
+    lost = [name for name in would_be if read_pointer(home, name) is None]
+    others = standing() if lost else ()
+    for name in lost:
+        if (other := would_be[name](others)) is not None:
             _set(lake_root, home, name, None, other)
-    return was_lost and read_pointer(home) is not None
+    return POINTER in lost and read_pointer(home) is not None
 
 
 def would_be_current(others: Sequence[tuple[Path, date]]) -> tuple[Path, date] | None:

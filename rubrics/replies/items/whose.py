@@ -76,8 +76,10 @@ def said_of_another(lines: Sequence[str], items: Sequence[Mapping[str, Any]], an
     named = (_said_back(line, items) for line in lines)
     if any(places and place not in places for place, places in enumerate(named)):
         return True
-    meant = _words(" ".join(answers))
-    worded = [_worded(line, items, meant) for line in lines]
+    meant, texts = _words(" ".join(answers)), [_words(str(item.get("text", ""))) for item in items]
+    counts = Counter(chain(*texts))
+    own = [{word for word in text if counts[word] == 1} for text in texts]
+    worded = [[place for place, words in enumerate(own) if words & _before_answer(line, meant)] for line in lines]
     return all(len(places) == 1 for places in worded) and [*range(len(items))] == sorted(order := [*chain(*worded)]) != order
 
 
@@ -104,15 +106,11 @@ def _said_back(line: str, items: Sequence[Mapping[str, Any]]) -> list[int]:
     ]
 
 
-def _worded(line: str, items: Sequence[Mapping[str, Any]], answers: set[str]) -> list[int]:
-    """The places of the items with a word that no other item has, if the few words before a line's answer have one of them."""
-    own = _OWN_WORDS.match(line)
-    words = _words(own[0]) - answers if own else set()
-    if not words or len(words) > _N_OWN_WORDS_MAX:
-        return []
-    texts = [_words(str(item.get("text", ""))) for item in items]
-    counts = Counter(word for text in texts for word in text)
-    return [place for place, text in enumerate(texts) if any(counts[word] == 1 for word in words & text)]
+def _before_answer(line: str, answers: set[str]) -> set[str]:
+    """The words before a line's answer, if they are few."""
+    found = _OWN_WORDS.match(line)
+    words = _words(found[0]) - answers if found else set()
+    return words if len(words) <= _N_OWN_WORDS_MAX else set()
 
 
 def _words(text: str) -> set[str]:
