@@ -179,23 +179,30 @@ def test_lines_of_no_use_are_told_and_cost_nothing(tmp_path: Path, salon: Callab
     assert len(lines_of(tmp_path / "again")) == N - 1, "what failed, and what nothing came of, is still to be asked"
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "n_asked_again"),
+    [
+        pytest.param("max_tokens is too large", 3, N, id="in the same words: nothing of it is kept"),
+        pytest.param("the prompt has {} tokens", 1, 0, id="each in its own: stored as what came of it"),
+    ],
+)
 def test_a_file_that_an_engine_rejects_whole_is_no_reply_to_any_of_its_requests(
-    tmp_path: Path, salon: Callable[..., Said], file: Path
+    tmp_path: Path, salon: Callable[..., Said], file: Path, said: str, code: int, n_asked_again: int
 ) -> None:
     assert salon("export", file, "--batch-files", "asked").code == 0
     every = [
         {
             "custom_id": line["custom_id"],
-            "response": {"status_code": 400, "body": {"error": {"message": f"req-{n}: max_tokens is too large"}}},
+            "response": {"status_code": 400, "body": {"error": {"message": said.format(9_000 + n)}}},
         }
         for n, line in enumerate(lines_of(tmp_path / "asked"))
     ]
     write(tmp_path / "out" / "r.jsonl", every)
-    said = salon("import", file, "--batch-results", "out", *RUN)
-    assert said.code == 3
-    assert "max_tokens is too large" in said.err
+    imported = salon("import", file, "--batch-results", "out", *RUN)
+    assert imported.code == code
+    assert said.format(9_000) in " ".join((imported.err + imported.out).split())
     assert salon("export", file, "--batch-files", "again").code == 0
-    assert len(lines_of(tmp_path / "again")) == N
+    assert len(lines_of(tmp_path / "again") if n_asked_again else []) == n_asked_again
 
 
 def test_another_model_does_not_answer_in_its_place(tmp_path: Path, salon: Callable[..., Said], file: Path) -> None:
