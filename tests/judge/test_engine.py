@@ -17,7 +17,7 @@ from sqlalchemy import select
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge, Price
-from schemas.errors import JudgeChangedError, ProviderDownError, ProviderError, RejectedError, StoreError
+from schemas.errors import AccountError, JudgeChangedError, ProviderDownError, ProviderError, RejectedError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin
 from schemas.statuses.rows import ReplyStatus as S
@@ -128,7 +128,7 @@ def test_a_small_set_to_which_nothing_is_answered_is_an_outage_too(
 @pytest.mark.parametrize(
     ("status", "body", "advice"),
     [
-        (500, b'{"error": {"message": "image input is not supported - hint: provide the mmproj"}}', "Start the server with the"),
+        (500, b'{"error": {"message": "failed to process inputs: image: unknown format"}}', "The picture is to blame"),
         (200, b'{"object": "error", "message": "This model does not support images"}', None),
     ],
     ids=["a server error", "of no known words"],
@@ -139,6 +139,16 @@ def test_an_outage_says_what_to_do_about_its_words(
     provider.then = provider.play(status=status, body=body)
     with pytest.raises(ProviderDownError, match=rf"Check the provider\. {advice or 'Replies already'}"):
         run(requests[:3])
+
+
+def test_a_server_without_a_picture_encoder_is_asked_no_more_than_a_wrong_address(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    provider.then = provider.play(status=500, body=b'{"error": {"message": "image input is not supported - hint: provide mmproj"}}')
+    with pytest.raises(AccountError, match="Start the server with the"):
+        run(requests, limits=Limits(concurrency=2, deadline_s=2))
+    assert provider.n <= 10
+    assert ledger.known(requests["request_key"]) == set()
 
 
 def test_identical_rejections_stop_the_asking_and_are_asked_again_when_the_cause_is_mended(

@@ -26,6 +26,8 @@ KEY_CODES = frozenset({"invalid_api_key", "account_deactivated", "model_not_foun
 # Words of providers that say it in prose alone.
 _FILTER_WORDS = re.compile(r"content[ _-]?(management )?(policy|filter)|safety system|usage polic", re.IGNORECASE)
 _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
+_BLIND = re.compile(r"image input is not supported|mmproj", re.IGNORECASE)
+"""llama.cpp's, in a 500 or in a 400: it was started without the model's picture encoder."""
 _NO_PATH = re.compile(r"unexpected endpoint or method", re.IGNORECASE)
 """LM Studio's, in a 200."""
 _NUMBERED = re.compile(r"(?<!HTTP )(?<![\w-])[\w-]*\d[\w-]*")
@@ -147,17 +149,19 @@ def _without_secrets(address: str) -> str:
 
 
 def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus:
+    # An address, a model or an encoder that is not there (404, 405) is `unauthorized`: it is mended in the benchmark file,
+    # the account or the server, and then asked again. As `rejected` it would be kept for ever.
     codes = _codes(content)
     if codes & NO_CREDIT_CODES or status_code == 402:
         return ReplyStatus.NO_CREDIT
     if status_code == 429:
         return ReplyStatus.RATE_LIMITED
+    if _BLIND.search(said):
+        return ReplyStatus.UNAUTHORIZED
     if status_code >= 500 or status_code in (408, 409, 425, 499):  # the server's side of things: it may do better next time
         return ReplyStatus.SERVER_ERROR
     if codes & FILTER_CODES or (status_code in (400, 403) and (_FILTER_WORDS.search(said) or _is_flagged(content))):
         return ReplyStatus.FILTERED
-    # 404 and 405: an address or a model that is not there is mended in the benchmark file or the account, and then
-    # asked again; as `rejected` it would be kept for ever.
     if status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said):
         return ReplyStatus.UNAUTHORIZED
     return ReplyStatus.REJECTED
