@@ -17,9 +17,9 @@ from benchmarks.simulations.drawn_scores import chunks, tables_of, world
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from schemas.tables.table import Table
 from tasks.publish.leaderboard import answers_of
-from tasks.publish.preferences import pair_boards
 from tasks.publish.report.boards import boards, glance
 from tasks.publish.report.environment import render
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 
 N_CHECKPOINTS = 5

@@ -35,10 +35,10 @@ from tasks.aggregate.ruling import NOT_SHOWN, Contestant, Outcome, Ruling
 from tasks.lake.reading import open_lake, with_later_columns
 from tasks.publish.caveats import caveats_of
 from tasks.publish.identity import LINEAGE
-from tasks.publish.preferences import pair_boards
 from tasks.publish.reading import Publication, checked_file, chosen
 from tasks.publish.standings.categories import blocked_in_totals
 from tasks.publish.standings.exam import marks
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 
 PREDECESSOR = "predecessor"

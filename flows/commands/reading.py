@@ -46,9 +46,9 @@ from tasks.publish.leaderboard import (
     markdown_of_pairs,
     markdown_tables,
 )
-from tasks.publish.preferences import PairBoard, boards_in
 from tasks.publish.reading import Publication, chosen, load_cells, load_compared_cells, load_comparisons
 from tasks.publish.standings.exam import drop, fault_name, share, verdict
+from tasks.publish.standings.pair_boards import PairBoard, boards_in
 
 _OF_A_BOARD = ("rubric_id", "judge_model", "dimension")
 _STYLES = {"blind": "red", "sees": "green"}

@@ -29,8 +29,8 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
 from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
-from tasks.publish.preferences import boards_in
 from tasks.publish.standings.categories import weights
+from tasks.publish.standings.pair_boards import boards_in
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import counted, made_by
 

@@ -18,9 +18,9 @@ from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
 from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
-from tasks.publish.preferences import boards_in
 from tasks.publish.promotion import standing_in, why_not_current
 from tasks.publish.reading import Publication, find_in, load_cells, look_again
+from tasks.publish.standings.pair_boards import boards_in
 
 Counting: TypeAlias = Literal["headline", "any"]
 _N_REASONS = 3

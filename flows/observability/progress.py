@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tasks.judge.provider.exchange import Answer
     from tasks.ledger.import_replies.importing import ImportResult
     from tasks.publish.folders import Published
-    from tasks.publish.preferences import PairBoard
+    from tasks.publish.standings.pair_boards import PairBoard
 
 
 log = logging.getLogger("salon.progress")

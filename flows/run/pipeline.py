@@ -44,8 +44,8 @@ from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
-from tasks.publish.preferences import boards_in
 from tasks.publish.reading import find_publication, load_cells, readable
+from tasks.publish.standings.pair_boards import boards_in
 from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 from tasks.validate.check_cache import docs_folder

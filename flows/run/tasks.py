@@ -173,13 +173,13 @@ class RunTables:
 @stage_task("publish tables")
 def publish_tables(context: StageContext, tables: RunTables) -> Published:
     """Write the publication's folder with its report, then move the pointer."""
-    from tasks.publish.preferences import pair_boards
     from tasks.publish.publication import Draft, publish
     from tasks.publish.report.compare import compare_pages, has_pages
     from tasks.publish.report.gallery import gallery_of
     from tasks.publish.report.page import report_page
     from tasks.publish.report.pairs import pair_cards
     from tasks.publish.report.sheets import kept_tiles
+    from tasks.publish.standings.pair_boards import pair_boards
 
     name = PublicationName(context.benchmark.name, context.ids.publication_id, context.run_date)
     said = provenance(context)

@@ -1,5 +1,6 @@
 """A section of a benchmark file, and a complaint about one: which key, which line, what is allowed. Its keys: file.py."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,9 @@ def reworded(problem: "ErrorDetails") -> str:
     value, name = problem["input"], problem["loc"][-1] if problem["loc"] else ""
     if problem["type"] == "list_type" and isinstance(value, dict):
         return f"there may be several; write [[{name}]] instead of [{name}]"
+    if problem["type"] == "list_type" and isinstance(value, str | int | float):
+        one = json.dumps(value, ensure_ascii=False)
+        return f"{one:.60} is not a list; write [{one:.60}]"
     if problem["type"] == "string_pattern_mismatch" and problem["ctx"]["pattern"] == _NAME:
         return (
             f"{value!r:.130} is not a name; allowed: letters, digits, '.', '_' and '-', at most 100, the first a letter or digit"

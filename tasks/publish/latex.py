@@ -10,8 +10,8 @@ import polars as pl
 
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
-from tasks.publish.preferences import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_lines
 from tasks.publish.standings.categories import weights
+from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_lines
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",

@@ -15,10 +15,11 @@ from schemas.statuses.cells import CellStatus, Total
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.preferences import PAIR_HEADERS, PairBoard, pair_answers, pair_answers_together, pair_lines, pair_notes
 from tasks.publish.standings.answers import answers
 from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.categories import blocked_in_totals, over_all_images, weights, worse_categories
+from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
+from tasks.publish.standings.pair_boards import PAIR_HEADERS, PairBoard, pair_lines, pair_notes
 from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
 
 _HEADERS = (

@@ -31,8 +31,8 @@ from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointers
-from tasks.publish.preferences import pair_boards
 from tasks.publish.promotion import standing_of
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 
 VIEWS = "views.sql"

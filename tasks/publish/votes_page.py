@@ -11,7 +11,7 @@ from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.published import POSITION_BIAS
 from schemas.tables.table import Table
-from tasks.publish.preferences import PairBoard, pair_boards, rating, verdict, win_rate
+from tasks.publish.standings.pair_boards import PairBoard, pair_boards, rating, verdict, win_rate
 from tasks.publish.standings.wording import made_by
 
 ALL = "__all__"

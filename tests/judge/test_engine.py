@@ -144,7 +144,9 @@ def test_an_outage_says_what_to_do_about_its_words(
 def test_a_server_without_a_picture_encoder_is_asked_no_more_than_a_wrong_address(
     provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
 ) -> None:
-    provider.then = provider.play(status=500, body=b'{"error": {"message": "image input is not supported - hint: provide mmproj"}}')
+    provider.then = provider.play(
+        status=500, body=b'{"error": {"message": "image input is not supported - hint: provide mmproj"}}'
+    )
     with pytest.raises(AccountError, match="Start the server with the"):
         run(requests, limits=Limits(concurrency=2, deadline_s=2))
     assert provider.n <= 10

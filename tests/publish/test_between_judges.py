@@ -9,8 +9,9 @@ import pytest
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import leaderboard_page
-from tasks.publish.preferences import pair_answers_together, pair_boards
 from tasks.publish.standings.between_judges import between_judges
+from tasks.publish.standings.pair_answers import pair_answers_together
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 from tests.aggregate.preferences.conftest import said as pairs_of
 from tests.aggregate.preferences.conftest import tables, verdicts

@@ -8,8 +8,9 @@ from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import PublicationName
 from tasks.publish.latex import latex_tables
 from tasks.publish.leaderboard import leaderboard_page
-from tasks.publish.preferences import pair_answers, pair_boards
 from tasks.publish.standings.answers import answers
+from tasks.publish.standings.pair_answers import pair_answers
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import difference
 from tests.aggregate.preferences.conftest import said, tables
@@ -100,6 +101,37 @@ def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not
     told = pair_answers(board)[0]
     assert told.startswith("Because of missing verdicts, 2 cannot be told from 1: it wins 100.0 % [")
     assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts are missing.")
+
+
+EQUAL = "a b a b = " * 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        pytest.param(
+            [*said("3", "1", "a " * 40), *said("3", "2", "a " * 40), *said("2", "1", EQUAL)], "3 is the best of 3.", id="one"
+        ),
+        pytest.param(
+            [*said("3", "1", "a " * 40), *said("2", "1", "a " * 40), *said("3", "2", EQUAL)],
+            "2 and 3 may each be the best of 3.",
+            id="two",
+        ),
+        pytest.param(
+            [*said("3", "1", EQUAL), *said("2", "1", EQUAL), *said("3", "2", EQUAL)],
+            "These pairs cannot tell which of 1, 2 and 3 is best.",
+            id="all",
+        ),
+        pytest.param(
+            [*said("3", "1", "b " * 40), *said("2", "1", "a " * 40), *said("3", "2", "a " * 40)],
+            "None of 3 is the best: each is worse than another.",
+            id="a circle",
+        ),
+    ],
+)
+def test_pairs_answer_first_which_is_the_best(rows, told):
+    (board,) = pair_boards(tables(rows))
+    assert pair_answers(board)[0] == told
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,12 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             r"line 10: judges\[0\]\.model: 'gpt\\x00\\n4' is not a model's name: it holds '\\x00'; write the provider's",
             id="a NUL in a name",
         ),
+        pytest.param(
+            "[gate]",
+            '[pairs]\nmeet = "each_other"\n[gate]',
+            r"line 19: pairs\.meet: \"each_other\" is not a list; write \[\"each_other\"\]",
+            id="no list",
+        ),
         pytest.param("[[judges]]", "[judges]", r"line 9: judges: there may be several; write \[\[judges\]\]", id="one bracket"),
         pytest.param(
             'name = "', 'name = "my ', r"line 1: name: 'my [^']*' is not a name; allowed: letters, digits", id="a blank in a name"

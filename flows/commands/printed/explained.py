@@ -13,9 +13,9 @@ from schemas.statuses.cells import CellStatus
 from tasks.publish.explain.exam import ExplainedExam
 from tasks.publish.explain.judgements import Ask, ExplainedJudgement, Request
 from tasks.publish.explain.pairs import ExplainedPair, ExplainedWinRate
-from tasks.publish.preferences import counts, verdict, win_rate
 from tasks.publish.standings.exam import drop, fault_name, share
 from tasks.publish.standings.exam import verdict as exam_verdict
+from tasks.publish.standings.pair_boards import counts, verdict, win_rate
 from tasks.publish.standings.wording import percent
 
 

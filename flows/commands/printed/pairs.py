@@ -7,16 +7,8 @@ from rich.text import Text
 
 from flows.observability.terminal import Console, one_line
 from schemas.records import ALL_JUDGES
-from tasks.publish.preferences import (
-    OVER_CATEGORIES,
-    PairBoard,
-    counts,
-    pair_answers,
-    pair_answers_together,
-    rating,
-    verdict,
-    win_rate,
-)
+from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
+from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PairBoard, decided, rating, received, verdict, win_rate
 from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
@@ -48,16 +40,20 @@ def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool
 
 def _comparisons(board: PairBoard) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    for name in ("checkpoint", "against"):
+    for name in ("first", "second"):
         table.add_column(name, overflow="fold", min_width=9)
     table.add_column("wins [95 %]", no_wrap=True)
     table.add_column("better?")
-    table.add_column("win–tie–loss")
+    table.add_column("won,\ntied,\nlost")
+    aside = [name for name in ("n_order_dependent", "n_unjudged") if any(row[name] for row in board.comparisons)]
+    for name in aside:
+        table.add_column({"n_order_dependent": "by\norder", "n_unjudged": "no\nverdict"}[name], justify="right")
     table.add_column("pair", no_wrap=True)
     for row in board.comparisons:
         table.add_row(
             Text(one_line(board.name(row, "_a"))), Text(one_line(board.name(row, "_b"))), win_rate(row),
-            Text(verdict(row), style=_MARKS.get(row["verdict"] or "", "dim")), counts(row), Text(row["pair_id"][:6], style="dim"),
+            Text(verdict(row), style=_MARKS.get(row["verdict"] or "", "dim")),
+            decided(row) + received(row), *(str(row[name]) for name in aside), Text(row["pair_id"][:6], style="dim"),
         )  # fmt: skip
     return table
 

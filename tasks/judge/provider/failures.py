@@ -156,13 +156,12 @@ def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus
         return ReplyStatus.NO_CREDIT
     if status_code == 429:
         return ReplyStatus.RATE_LIMITED
-    if _BLIND.search(said):
-        return ReplyStatus.UNAUTHORIZED
-    if status_code >= 500 or status_code in (408, 409, 425, 499):  # the server's side of things: it may do better next time
+    is_blind = _BLIND.search(said) is not None
+    if not is_blind and (status_code >= 500 or status_code in (408, 409, 425, 499)):  # it may do better next time
         return ReplyStatus.SERVER_ERROR
     if codes & FILTER_CODES or (status_code in (400, 403) and (_FILTER_WORDS.search(said) or _is_flagged(content))):
         return ReplyStatus.FILTERED
-    if status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said):
+    if status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said) or is_blind:
         return ReplyStatus.UNAUTHORIZED
     return ReplyStatus.REJECTED
 

@@ -19,12 +19,12 @@ from schemas.tables.published import PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
 from tasks.publish.exports import without_bidi
 from tasks.publish.leaderboard import judged_by
-from tasks.publish.preferences import counts, verdict
 from tasks.publish.report import formats
 from tasks.publish.report.gallery import Card
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.exam import fault_name
 from tasks.publish.standings.exam import verdict as exam_verdict
+from tasks.publish.standings.pair_boards import counts, verdict
 from tasks.publish.standings.wording import made_by, rank, tells_best, verdict_word
 
 _HERE = Path(__file__).parent

@@ -25,11 +25,11 @@ from tasks.publish.agreement_page import ALL
 from tasks.publish.caveats import Newer, newer_than
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.pointer import read_pointer
-from tasks.publish.preferences import PairBoard, pair_boards
 from tasks.publish.reading import Publication, readable
 from tasks.publish.report.boards import Board, boards, glance
 from tasks.publish.report.environment import render
 from tasks.publish.report.night_series import Nights, nights
+from tasks.publish.standings.pair_boards import PairBoard, pair_boards
 from tasks.publish.withdrawn import each_taken_back
 
 N_RUNS = 40  # the newest; the table `runs` holds all

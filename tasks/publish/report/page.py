@@ -22,7 +22,6 @@ from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import answers_of
-from tasks.publish.preferences import PairBoard, pair_answers, pair_answers_together, pair_boards
 from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
@@ -30,6 +29,8 @@ from tasks.publish.report.figures import MAX_CATEGORIES, N_DRAWN, Figure, figure
 from tasks.publish.report.formats import isolated, names_isolated, number, with_isolated, words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
+from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
+from tasks.publish.standings.pair_boards import PairBoard, pair_boards
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import made_by
 

@@ -1,10 +1,10 @@
-"""Ranks by pairs in the terminal: of how many, with who has no rating among them in its place; and whose points are 0."""
+"""Pairs in the terminal: ranks, of how many, with who has no rating in its place; whose points are 0; lines that fit."""
 
 import pytest
 
 from flows.commands.printed.pairs import print_pairs
 from flows.observability.terminal import result_console
-from tasks.publish.preferences import pair_boards
+from tasks.publish.standings.pair_boards import pair_boards
 from tests.aggregate.preferences.conftest import said, tables
 
 MIXED = "a b a b = " * 6
@@ -31,3 +31,17 @@ def test_a_rank_is_of_how_many(capsys: pytest.CaptureFixture[str], rows: list, h
     printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     place = printed.index(heading)
     assert printed[place + 1 : place + 1 + len(lines)] == lines
+
+
+def test_on_eighty_columns_no_figure_and_no_id_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    """With counts aside and names that have to be folded, as of two models; no row takes more than two lines."""
+    found = "a b = f " * 6 + "? " * 3
+    rows = said("alpha/step-3000", "beta/step-2000", found)
+    (board,) = pair_boards(tables(rows))
+    print_pairs(result_console(), [board])
+    printed = capsys.readouterr().out
+    lines = printed[printed.index("\nfirst ") : printed.index("\nrank")].splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    assert "6–6–6" in lines[1]
+    assert lines[1].split()[-3:] == ["6", "3", board.comparisons[0]["pair_id"][:6]]
+    assert len(lines) == 3

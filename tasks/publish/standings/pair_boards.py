@@ -1,24 +1,22 @@
-"""How pairs read, in terminal, page and Markdown. Nothing is computed here: the rows are made in tasks/aggregate/preferences."""
+"""The tables of pairs as terminal, page and Markdown show them. What they say in sentences: pair_answers.py."""
 
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from schemas.metrics import is_headline
-from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction, Total
+from schemas.statuses.cells import CellStatus, ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
-from tasks.publish.standings.between_judges import found_by_each
 from tasks.publish.standings.wording import DASH, best_first, counted, made_by
 
 Row = Mapping[str, Any]
-_VERDICTS = {
+VERDICTS = {
     ComparisonVerdict.HIGHER: "better",
     ComparisonVerdict.LOWER: "worse",
     ComparisonVerdict.OPEN: "can't tell",
@@ -124,16 +122,26 @@ def verdict(row: Row) -> str:
     if row["verdict"] is None:
         return str(row["reason"] or "").replace("_", " ")
     is_claim = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
-    return _VERDICTS[row["verdict"]] + (", exploratory" if is_claim and row["is_primary"] is False else "")
+    return VERDICTS[row["verdict"]] + (", exploratory" if is_claim and row["is_primary"] is False else "")
+
+
+def decided(row: Row) -> str:
+    """Wins, ties and losses, such as "20–8–10"."""
+    return f"{row['n_win']}–{row['n_tie']}–{row['n_loss']}"
+
+
+def received(row: Row) -> str:
+    """How many verdicts were received, where a pair was asked repeatedly and some were not; otherwise empty."""
+    n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
+    return f" ({n_said:,} of {n_asked:,} verdicts received)" if n_asked != n_said and n_asked != row["n_pairs"] else ""
 
 
 def counts(row: Row) -> str:
     """Wins, ties and losses, and beside them the pairs whose orders disagree, those without a verdict, repeats without one."""
-    told = f"{row['n_win']}–{row['n_tie']}–{row['n_loss']}"
+    told = decided(row)
     for name, word in (("n_order_dependent", "by order alone"), ("n_unjudged", "without a verdict")):
         told += f", {row[name]} {word}" if row[name] else ""
-    n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
-    return told + (f" ({n_said:,} of {n_asked:,} verdicts received)" if n_asked != n_said and n_asked != row["n_pairs"] else "")
+    return told + received(row)
 
 
 def rating(row: Row) -> str:
@@ -144,72 +152,6 @@ def rating(row: Row) -> str:
     points = f"{row['rating']:+.0f}{interval}" if row["rating"] else "0"
     n_left_out = row.get("n_opponents_blocked")  # as older publications have none
     return points + (f", {counted(n_left_out, 'opponent')} left out" if n_left_out else "")
-
-
-def pair_answers(board: PairBoard) -> list[str]:
-    """What the pairs say: of each model's newest checkpoint against others, of missing verdicts, and of the judge."""
-    return [*(_sentence(board, row) for row in _told(board) or board.comparisons[:1]), _unjudged([board]), *_of_judge(board)]
-
-
-def pair_answers_together(boards: Sequence[PairBoard]) -> dict[str, list[str]]:
-    """By rubric, where several judges compared its pairs, what all of them find; each judge's own answer is pair_answers()."""
-    found = {}
-    for rubric_id, listed in groupby((board for board in boards if board.is_headline), key=lambda board: board.rubric_id):
-        mine = list(listed)
-        if len(mine) > 1 and len({board.dimension for board in mine}) == 1:
-            rows = ((board, row) for board in mine for row in _told(board))
-            claims = ((one.name(row, "_a"), one.name(row, "_b"), row["verdict"], one.judge_model) for one, row in rows)
-            found[rubric_id] = [*found_by_each(claims), _unjudged(mine)]
-    return found
-
-
-def _told(board: PairBoard) -> list[Row]:
-    """Each model's newest checkpoint against its predecessor and the baseline."""
-    before = {(row["model_b"], row["checkpoint_b"]) for row in board.comparisons if row["is_to_predecessor"]}
-    newest = (row for row in board.comparisons if (row["model_a"], row["checkpoint_a"]) not in before)
-    return [row for row in newest if row["is_to_predecessor"] or row["is_to_baseline"]]
-
-
-def _unjudged(boards: Sequence[PairBoard]) -> str:
-    """How many pairs lack a verdict, said where none does, too."""
-    n = sum(row["n_unjudged"] for board in boards for row in board.comparisons)
-    n_pairs, lack = sum(board.n_pairs for board in boards), "lacks" if n == 1 else "lack"
-    return f"{n:,} of {counted(n_pairs, 'pair')} {lack} a verdict." if n else "No pair lacks a verdict."
-
-
-def _sentence(board: PairBoard, row: Row) -> str:
-    a, b = board.name(row, "_a"), board.name(row, "_b")
-    if row["win_rate"] is None:
-        return f"{a} against {b}: {verdict(row) or 'no figure'}."
-    sure = f"at 95 % for all {row['n_family']} comparisons together" if row["n_family"] != 1 else "at 95 %"
-    if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
-        sure = f"of {row['n_family']} comparisons, 5 % of those found may be false"
-    is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
-    if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
-        told = (
-            f"Because of missing verdicts, {a} cannot be told from {b}: it wins {win_rate(row)} on "
-            f"{counted(row['n_prompts'], 'prompt')} ({sure})"
-        )
-        n_asked, n_said = row.get("n_verdicts_asked"), row.get("n_verdicts")  # as older publications have none
-        return told + (f", but {n_asked - n_said:,} of {n_asked:,} verdicts are missing." if n_asked and n_said else ".")
-    told = f"{a} is {_VERDICTS[row['verdict']]} than {b}" if is_decided else f"These pairs cannot tell {a} from {b}"
-    behind = f"({sure})" if row["verdict"] is not None else f"({verdict(row)})"
-    return f"{told}: it wins {win_rate(row)} on {counted(row['n_prompts'], 'prompt')} {behind}."
-
-
-def _of_judge(board: PairBoard) -> list[str]:
-    bias = board.bias
-    if bias is None:
-        return []
-    if bias["status"] == CellStatus.BLOCKED:
-        few = f"{bias['n_both_orders']:,} of {counted(bias['n_pairs'], 'pair')} {'has' if bias['n_both_orders'] == 1 else 'have'}"
-        return [f"{few} verdicts in both orders: too few to detect a position bias."]
-    if bias["first_wins"] is None:
-        return []
-    likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
-    return [
-        f"{likes}; in {100 * bias['order_dependent']:.0f} % of {counted(bias['n_both_orders'], 'pair')} the two orders disagree."
-    ]
 
 
 OVER_CATEGORIES = ", averaged over the categories, all with the same weight"
