@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -199,6 +200,7 @@ class _Begun:
         at_least = "at least " if len(samples) == _N_LOOKED_AT else ""
         shown = next((one.texts["prompt"] for one in usable if one.texts.get("prompt")), None)
         others = ", ".join(one.id for one in rubrics[1:])
+        has_pairs = {"prompt", IMAGE} <= {*rubrics[0].needs} and _is_shared(usable)
         lines = {
             "samples": f"{at_least}{len(samples):,} in {n_of(len(checkpoints), 'checkpoint')}: {named}",
             "layout": self.said_of_layout,
@@ -208,7 +210,8 @@ class _Begun:
             "rubric": f"{rubrics[0].id} (reads {', '.join(rubrics[0].needs)})" + f"; these would do too: {others}" * bool(others),
             "judge": self._said_of_judge(rubrics),
             "note": "; ".join(self._notes(samples)),
-            "next": f"salon plan {self.file}",
+            "pairs": 'to see which of two checkpoints is better, add [[rubrics]] id = "preference": docs/pairs.md' * has_pairs,
+            "next": f"salon plan {shlex.quote(str(self.file))}",
         }
         print(f"{one_line(str(self.file))}: written; look it over")
         for name, said in lines.items():
@@ -229,6 +232,12 @@ class _Begun:
             n = n_of(self.found.n_others, "folder")
             notes.append(f"{n} below {self.place} are laid out otherwise; add a second [[sources]] for them")
         return notes
+
+
+def _is_shared(samples: Sequence[Sample]) -> bool:
+    """Whether two checkpoints have pictures of one prompt."""
+    drawn = {(one.texts.get("prompt"), one.model, one.checkpoint) for one in samples if one.texts.get("prompt")}
+    return len(drawn) > len({prompt for prompt, *_ in drawn})
 
 
 def _name_of(file: Path) -> str:

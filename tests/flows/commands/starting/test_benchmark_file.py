@@ -226,6 +226,26 @@ def test_a_folder_becomes_a_file_that_plans(name: str, salon: Callable[..., Said
         assert f"b: {n_samples} samples, usable {n_samples}" in planned.out
 
 
+@pytest.mark.parametrize(
+    ("second", "is_told"),
+    [(PROMPTS, True), (("a tall green lamp", "a dog on a chair"), False)],
+    ids=["two checkpoints of one prompt", "none"],
+)
+def test_where_pairs_can_be_made_their_rubric_is_named(
+    salon: Callable[..., Said], tmp_path: Path, second: tuple[str, ...], *, is_told: bool
+) -> None:
+    _pictures(tmp_path / "pics" / CHECKPOINTS[0], PROMPTS)
+    (tmp_path / "pics" / CHECKPOINTS[1]).mkdir()
+    for n, name in enumerate(second):
+        (tmp_path / "pics" / CHECKPOINTS[1] / f"{name}.png").write_bytes(png(100 + n))
+    said = salon("new", "my own.toml", "--from", "pics")
+    assert ('add [[rubrics]] id = "preference"' in said.out) == is_told
+    assert "salon plan 'my own.toml'" in said.out
+    with (tmp_path / "my own.toml").open("a") as file:
+        file.write('[[rubrics]]\nid = "preference"\n')
+    assert (salon("plan", "my own.toml").code == 0) == is_told
+
+
 def test_a_checkpoints_folder_and_a_table_in_it_say_whose_they_are(salon: Callable[..., Said], tmp_path: Path) -> None:
     _with_own_tables(tmp_path / "pics")
     for file, place in {"a.toml": "pics/runs/sdxl/step-900", "b.toml": "pics/runs/sdxl/step-900/samples.jsonl"}.items():
