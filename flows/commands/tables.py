@@ -206,9 +206,9 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         print_imported(console, summary.imported)
     else:
         console.print(f"requests    {summary.n_requests:,}: {requests_told(asked)}")
-    console.print(
-        f"cells       {summary.n_cells:,}" + (f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else "")
-    )
+    if summary.n_cells or not summary.pairs:
+        of_them = f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else ""
+        console.print(f"cells       {summary.n_cells:,}{of_them}")
     if summary.pairs:
         n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
         console.print(f"pairs       {counted(n, 'win rate')}" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
@@ -224,7 +224,8 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     options, apart = _lake_option(lake), "    "
     if not published.is_current:  # without its id the commands would show another one
         options, apart = f"{options} --publication {published.publication_id[:16]}", f"\n{'':<12}"
-    console.print(f"next        salon table{options}{apart}salon explain CELL{options}")
+    named = "CELL" if summary.n_cells or not summary.pairs else "PAIR"
+    console.print(f"next        salon table{options}{apart}salon explain {named}{options}")
     if not published.is_current:
         console.print("gate        salon gate judges the current publication, not this one, unless it is named")
 

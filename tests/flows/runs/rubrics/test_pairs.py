@@ -70,6 +70,9 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     assert said.code == 0, said.err
     assert "step-3000 is better than step-2000: it wins " in said.out
     assert "pairs       9 win rates" in said.out
+    assert "\n step-3000 is the best of 3.\n" in said.out
+    assert "next        salon table    salon explain PAIR\n" in said.out
+    assert "cells " not in said.out
     preferences, ratings = tables_of(folder)
     truth = expected_wins()
     totals = preferences.filter(category=MACRO)
