@@ -19,6 +19,7 @@ from tasks.stopping import hung_up
 EXIT_INTERRUPTED = 130
 EXIT_FAULT = 70
 _REFUSED = NO_ROOM | NOT_A_FOLDER | {errno.EROFS}
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 _GC_THRESHOLD = 10_000
 """New objects between collections; 700 in Python. Imports make a million that stay: each collection would walk them in vain."""
 ALLOCATOR = {"_RJEM_MALLOC_CONF": "muzzy_decay_ms:0"}
@@ -99,6 +100,10 @@ def _unforeseen(error: BaseException) -> int:
         complain(f"{error.strerror}{place}: {remedy(error)}, then run the same command again; what was stored is kept")
         if error.errno in NO_ROOM:
             _forget_output()
+        return StoreError.exit_code
+    if isinstance(error, OSError) and error.errno in _FORBIDDEN and error.filename:  # without one it is no file's
+        what = "this user may not read it, or not enter a folder above it: get the permission, or run as its owner"
+        complain(f"{error.strerror} ({error.filename}): {what}, then run the same command again")
         return StoreError.exit_code
     from flows.observability.faults import fault
 
