@@ -133,6 +133,7 @@ _PICTURES = (
 _REQUEST = (
     r"(?:this|that|your|the|such|these|those) (?:\w+ )?(?:requests?|tasks?|prompts?|query|evaluation|content|images?|pictures?)"
 )
+_PEOPLE = r"(?:people|persons?|individuals?|anyone|someone|faces?)(?: (?:in|from) (?:\w+ ){0,2}(?:images?|pictures?|photos?))?"
 _AT_ALL = (
     r"(?! ?, ?(?:only|just|fully|properly|at least)\b)(?= ?(?:[.,;:!)\]}…—–]|- |\Z)"
     r"| (?:because|due to|since|under|per|according|as (?:it|this|i|doing)\b|for (?:policy|safety|ethical|legal|content|this|that|these)\b|in (?:accordance|line|good conscience)"
@@ -179,7 +180,7 @@ def _does_not_judge(*, has_text: bool) -> re.Pattern[str]:
     mark = rf"(?:(?:an?|any|the|your|this) )?(?:(?:numerical|numeric|meaningful|valid|requested) )?{_MARK}(?: (?:for|of|on|to) (?:{things}|{_IT}))?"
     helping = (
         rf"(?:give|giving|provide|providing|assign|offer|issue|perform|conduct|complete)(?: it| this(?: (?:image|picture))?)? {mark}"
-        rf"|(?:assist|help|comply)(?: you)?(?: (?:with|in) (?:{_IT}|{_REQUEST}|{_TO_JUDGE} (?:{things}|{_IT})))?"
+        rf"|(?:assist|help|comply)(?: you)?(?: (?:with|in) (?:{_IT}|{_REQUEST}|{_TO_JUDGE} (?:{things}|{_IT})|identifying (?:\w+ ){{0,2}}{_PEOPLE}))?"
         rf"|(?:fulfil|fulfill|complete|process|answer|respond to|engage with|participate in) {_REQUEST}"
     )
     i = r"\b(?:i|we)(?:'m| am|'re| are| was|'d| would)?"
@@ -190,6 +191,7 @@ def _does_not_judge(*, has_text: bool) -> re.Pattern[str]:
         rf"{i} {_ADVERB}{_CAN_NOT} {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT}|{helping})",
         rf"{i} {_ADVERB}{_WILL_NOT} {_ADVERB}(?:{_TO_JUDGE} (?:{things}|{_IT})|{helping})",
         rf"\b(?:sorry|apologi[sz]e),? (?:but )?{i} {_ADVERB}{_CAN_NOT} {_ADVERB}{_TO_JUDGE} {_IT}",
+        rf"{begins}{i} {_ADVERB}{_CAN_NOT} {_ADVERB}{_TO_JUDGE} this",
         rf"{i} (?:must |have to |will |therefore ){{0,2}}(?:respectfully |politely )?(?:decline|refuse)(?: {_REQUEST})?",
         # without a subject: the judge's own where a sentence, a reason or a remark on the score begins
         rf"(?:{begins}|[:(\[] ?)(?:sorry,? (?:but )?)?(?:{_CAN_NOT}|(?:refus|declin)(?:e|ing) to) {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT})",

@@ -62,7 +62,7 @@ _SUMMED = rf"(?:^|\n)[ \t*_#>-]*(?:so,? |hence,? |therefore,? )?(?:the |my )?((?
 _DEDUCTED = "penalty penalties deduct deducted deducting deduction deductions minus subtract subtracted subtracting reduce reduces reduced reducing lower lowered lowering cut dock docked docking knock knocked bring brought drop dropped dropping downgrade downgraded raise raised bump bumped mark marked off"
 _REDUCED = (
     # Score: 5, which I reduce to three. 5, reduced to 3. A penalty brings it to 3. Deducting two, that gives 3.
-    rf"(?:[0-9][*_` ,;(—–-]{{0,4}}(?:but |and |then |is |was |now ){{0,2}}|\b(?:i|we)(?:'d| would| will|'ll| must| have to| had to| should)? (?:therefore |thus |then |hence |now )?|(?:^|[\n.!?;] ?)|\b(?:penalt(?:y|ies)|deductions?) (?:\w+ )?)"
+    rf"(?:[0-9][*_` ,;(—–-]{{0,4}}(?:but |and |then |is |was |now ){{0,2}}|\b(?:i|we)(?:'d| would| will|'ll| must| have to| had to| should)? (?:therefore |thus |then |hence |now )?|(?:^|[\n.!?;\"“] ?)|\b(?:penalt(?:y|ies)|deductions?) (?:\w+ )?)"
     rf"(?:reduc|lower|cut|dock|knock|bring|brought|bump|drop|rais|mark|downgrad)\w*(?: (?:it|this|that|down|back|up|further|me|(?:the|my) {_SCORE}|by [^.;\n]{{1,25}}?)){{0,3}} to {_A}"
     rf"|\b(?:penalt(?:y|ies)|deduct\w*|minus|subtract\w*|points? off)\b[^.;!?\n]{{0,40}}?\b(?:result(?:ing|s)? in|(?:which|that|this) (?:gives|makes|leaves|yields|is)|gives|giving|making|yield(?:ing|s)|so|ends? (?:up )?(?:at|with)|comes? (?:down )?to|brings? (?:it|this|us) (?:down )?to|(?:final|total|net)(?: of)?)(?: (?:it|this|that|the {_SCORE})(?: is|'s)?)? {_A}"
     rf"|\b(?:after|with|including|net of|applying|subtracting|less) (?:the |this |that |an? |my )?(?:\w+ )?(?:penalt(?:y|ies)|deductions?)\b[^.;\n0-9]{{0,30}}?{_A}"

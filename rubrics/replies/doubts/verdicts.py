@@ -117,11 +117,36 @@ _FIRST = frozenset({
 })  # fmt: skip
 
 
+# Score 2 because of the length. Held against each score, whatever else is said.
+_BECAUSE_NEEDS = (" because", " since", " due", " for ", " as ")
+_BECAUSE = rf"(?:^|(?<=[\"“\n])|(?<=[.;:!?] ))(?:score|rating)(?:d| of| is)? {_NUMBER}(?= (?:because|since|due|for|as)\b)"
+# Capped at 1. The score cannot exceed 1. A lower score keeps to it.
+_CAPPED_NEEDS = ("cap ", "capped ", "limited ", "exceed ", "higher ", "more ", "greater ", "above ")
+_CAPPED = (
+    rf"\bcap(?:ped)? (?:at|of) {_NUMBER}{_ALONE}|\b{_SCORE}\b[^.;!?\n0-9]{{0,20}}?"
+    rf"\b(?:limited to|(?:can(?:not| not|['’]t)|may not|must not|should not) (?:exceed|be (?:(?:higher|more|greater) than|above))) {_NUMBER}{_ALONE}"
+)
+
+
+def _is_reasoned_otherwise(near: str, lower: str | None, scores: Collection[float]) -> bool:
+    """Whether the reason names another number as the score, or a cap that the one score is above."""
+    if holds_any(lower, _BECAUSE_NEEDS) and holds_any(lower, ("score", "rating")):
+        found = compiled(_BECAUSE, re.IGNORECASE).finditer(near)
+        if any(number_of(one[1]) not in scores for one in found):
+            return True
+    if len(scores) != 1 or not holds_any(lower, _CAPPED_NEEDS):
+        return False
+    caps = (one[one.lastindex or 0] for one in compiled(_CAPPED, re.IGNORECASE).finditer(near))
+    return any(number_of(cap) < score for cap in caps for score in scores)
+
+
 def states_another_verdict(near: str, words: frozenset[str], scores: Collection[float]) -> bool:
     """Whether the judge calls a number its verdict that is none of the scores, in the text near numbers. `words` are the whole text's."""
+    lower = lowered(near)
+    if _is_reasoned_otherwise(near, lower, scores):
+        return True
     if words.isdisjoint(_FIRST):
         return False
-    lower = lowered(near)
     for needles, way in _WAYS:
         for found in compiled(way, re.IGNORECASE).finditer(near) if holds_any(lower, needles) else ():
             if number_of(found[found.lastindex or 0]) in scores:

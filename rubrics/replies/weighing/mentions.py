@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import label_pattern
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.weighing.leads import ANOTHERS, EARNED, LEADING_ON, OWN, SAYING, TURNING, UNEARNED
+from rubrics.replies.weighing.leads import ANOTHERS, EARNED, IGNORING, LEADING_ON, OWN, SAYING, TURNING, UNEARNED, is_led_above
 
 _N_LOOKED_AT_MAX = 200
 _N_BEFORE_MAX = 2000  # before a line that ends in a quote
@@ -102,7 +102,7 @@ def _labels_mentioned(text: str, dimensions: tuple[Dimension, ...], first: int =
             break
         if start < done:
             continue
-        if start and (text[start - 1] != "\n" or _ENDS_QUOTED.match(text, label.end())):
+        if start and (text[start - 1] != "\n" or _ENDS_QUOTED.match(text, label.end()) or is_led_above(text, start)):
             unit = _unit(text, label)
             span = _mentioned(text, unit, last, is_behind=is_answered)
             done = unit.end or label.end()
@@ -148,13 +148,15 @@ def _mentioned(text: str, unit: _Unit, last: int, *, is_behind: bool) -> _Mentio
     line = max(least, text.rfind("\n", least, unit.start) + 1)
     head = text[line : unit.start]
     tail = text[unit.values : min(unit.values + _N_LINE_MAX, last)].partition("\n")[0]
-    if not head.strip(_BEGUN) and not any(quote in tail for quote in _ENDING):
+    is_alone = not head.strip(_BEGUN)
+    is_led = is_alone and is_led_above(text, line)
+    if is_alone and not is_led and not any(quote in tail for quote in _ENDING):
         return None
     quoted = _quotation(text, line, unit, tail)
     if quoted is not None:
         is_own, end = quoted
         return None if is_own or (is_behind and TURNING.search(head)) else _Mention(unit.start, end, is_quoted=True)
-    if is_behind or not _is_in_a_sentence(head, tail, is_closed=unit.end is not None):
+    if is_behind or not (is_led or _is_in_a_sentence(head, tail, is_closed=unit.end is not None)):
         return None
     value = _VALUE.match(tail) if unit.end is None else None
     return _Mention(unit.start, unit.values + (value.end() if value else 0), is_quoted=False)
@@ -177,6 +179,8 @@ def _quotation(text: str, line: int, unit: _Unit, tail: str) -> tuple[bool, int]
     if is_led and not ends:
         return None  # a quotation mark that is none: 'Tis, a 12" plate
     intro = text[line:opened]
+    if not _WORD.search(intro) and is_led_above(text, line):
+        return False, unit.values + end
     if not _WORD.search(intro) or (is_led and _OWN_WORDS.fullmatch(intro)):
         return not (ends and _WORD.search(tail, end)), unit.values + end
     return bool(OWN.search(intro)) and not SAYING.search(intro), unit.values + end
@@ -209,7 +213,7 @@ def _is_in_a_sentence(head: str, tail: str, *, is_closed: bool) -> bool:
     before = near[: named.start()].rstrip(BLANK) if named else near
     word = _LAST_WORD.search(before[-_N_WORD_MAX:])
     if word is None or OWN.search(near) or (named and OWN.search(before)):
-        return False  # an introduction
+        return IGNORING.search(near) is not None  # otherwise an introduction
     if EARNED.search(before) and not UNEARNED.search(_CLAUSE.split(before)[-1]):
         return False
     if word[0].lower() in LEADING_ON or is_closed:

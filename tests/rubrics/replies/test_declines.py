@@ -16,6 +16,9 @@ from tests.rubrics.replies.test_words import HEAD, YES_NO
 
 DECLINES = """\
 I'm sorry, but I can't assist with that request.
+I cannot evaluate this.
+I'm sorry, but I can't help with identifying people in images.
+I can't assist with identifying individuals.
 I can't rate this image.
 I can’t rate this image.
 I cannot rate it.
@@ -70,6 +73,8 @@ Nemohu ohodnotit tento obrázek.
 이 이미지를 평가할 수 없습니다.
 죄송하지만 도와드릴 수 없습니다.""".splitlines()
 JUDGES = """\
+The back is hidden; I cannot evaluate it.
+I could not help noticing the faces.
 I cannot give a higher score because the hat is missing.
 I can't rate this image any higher.
 I will not rate this image lower because of the hat.

@@ -40,6 +40,12 @@ NONE = {
         "Score: 5\nMinus the penalty, this leaves 3.",
         "Score: 5\nAdjusted: 4",
         "Score: 5\nEnd result: 3",
+        "Score: 4\n\nHmm, that seems too generous.",
+        "Score: 4\nThis is far too lenient.",
+        "Score: 3\nThe score is capped at 1.",
+        "Score: 3\nThe score cannot be higher than 1, as the cup is missing.",
+        "Score: 3\nScore 2 because of the can.",
+        'Score: 3\nReason: "Lowered to 1 for the can."',
     ],
     "rate10": [
         "Nice.\nRating: 7/10\n\nOverall: 5/10",
@@ -58,6 +64,10 @@ NONE = {
 KEPT = {
     "alignment": [
         ("Score: 4\nI deducted one point for the missing can.", [4]),
+        ("Score: 2\nThe score cannot be higher than 3, as the cup is missing.", [2]),
+        ("Score: 1\nThe score is capped at 1.", [1]),
+        ("Score: 2\nScore 2 because of the can.", [2]),
+        ("Score: 2\nThat light is too harsh.", [2]),
         ("Score: 4, since one point was taken off for the can", [4]),
         ("Score: 4 (one point off for the can)", [4]),
         ("Score: 4\nReasoning: One point off for the can.", [4]),
