@@ -14,7 +14,10 @@ from tasks.context import StageContext
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Each a sentence. `gone`: a model lost its newest. `replaced`: it did, and has a newer one. `late`: listed, not there."""
+    """Each a sentence. `gone`: a model lost its newest. `replaced`: it did, and has a newer one.
+
+    `late`: listed and not there, or changed since this night judged it before.
+    """
 
     gone: tuple[str, ...]
     replaced: tuple[str, ...]
@@ -58,4 +61,16 @@ def missing(
     for own in filter(None, awaited.values()):
         before = f", nor {len(own) - 1} listed before it" if len(own) > 1 else ""
         late.append(f"row {rows[own[-1]].row} of {table} lists {'/'.join(own[-1])}, which no source has{before}")
+    late += _changed_since(noted.get(run.run_date.isoformat()), there, known)
     return Missing(tuple(gone), tuple(replaced), tuple(late))
+
+
+def _changed_since(earlier: NightNote | None, there: Sequence[Checkpoint], known: Sequence[Checkpoint]) -> list[str]:
+    """The checkpoints that an `earlier` start of the night was about and that are too new for it now."""
+    judged = set() if earlier is None else {*earlier.checkpoints.items()}
+    return [
+        f"checkpoint {one.name}, which this night was about before, is of {one.made_on}, after the night, and left out; if its "
+        "files were only copied later, list the dates in a table under [nightly] checkpoints"
+        for one in there
+        if (one.model, one.checkpoint) in judged and one not in known
+    ]

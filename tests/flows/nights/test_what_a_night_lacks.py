@@ -1,5 +1,6 @@
 """A checkpoint that is gone, or listed and not there, and pictures that are others under its name: the night says so."""
 
+import os
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -78,6 +79,28 @@ def test_a_checkpoint_that_a_newer_one_replaced_is_no_alarm(salon: Callable[...,
     replaced = f"m/s200, in the night of {BEFORE}, is not in the sources any more: m/s300 is not compared with it"
     assert (night.code, replaced in told) == (0, True), night.err
     assert _watched(salon, file)[1] == f"ok: the night of {DUE} is published"
+
+
+def test_a_checkpoint_whose_files_changed_after_its_night_is_told_of_when_that_is_run_again(
+    salon: Callable[..., Said], file: Path
+) -> None:
+    """As a copy that was half there, and was completed the day after."""
+    night, copied = BEFORE - timedelta(days=1), file.parent / "out" / "m" / "s200"
+    late = sorted(copied.glob("*.png"))[1:]
+    for path in late:
+        path.rename(path.with_suffix(".part"))
+    moment = datetime(night.year, night.month, night.day, 1, tzinfo=UTC).timestamp()
+    for path in file.parent.joinpath("out").rglob("*"):
+        os.utime(path, (moment, moment))
+    assert salon("nightly", file, "--run-date", night.isoformat()).code == 1, "s200 lacks too many pictures"
+    for path in late:
+        path.with_suffix(".part").rename(path)
+        os.utime(path)
+    said = f"checkpoint m/s200, which this night was about before, is of {NOW.date()}, after the night, and left out"
+    assert said in " ".join(salon("nightly", file, "--run-date", night.isoformat(), "--dry-run").out.split())
+    again = salon("nightly", file, "--run-date", night.isoformat())
+    assert (again.code, said in again.out) == (0, True), again.out + again.err
+    assert said in salon("nightly", file, "--run-date", night.isoformat()).out, "also of the night that stands"
 
 
 def test_a_listed_checkpoint_that_no_source_has_is_a_note(salon: Callable[..., Said], file: Path) -> None:
