@@ -169,7 +169,8 @@ def _line_pattern(keys: tuple[str, ...]) -> re.Pattern[str]:
     beside = r"(?:[ \t]++(?!score\b)[a-z_]{1,40}+[ \t]*+:[^\n]*+\n){0,3}"
     nested = rf"\n{beside}[ \t]++{quote}score{quote}[ \t]*+:[ \t]*+([^\n]{{1,40}}+)"
     return re.compile(
-        rf"^[ \t]*+(?:-[ \t]++)?{quote}({named}){quote}[ \t]*+:(?:[ \t]++([^\n]{{1,40}}+)|[ \t]*+{nested})$", re.MULTILINE
+        rf"^[ \t]*+(?:[-*•][ \t]++)?{quote}({named}){quote}[ \t]*+:[*_]{{0,2}}(?:[ \t]++([^\n]{{1,40}}+)|[ \t]*+{nested})$",
+        re.MULTILINE,
     )
 
 

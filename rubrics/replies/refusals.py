@@ -196,7 +196,7 @@ def _does_not_judge(*, has_text: bool) -> re.Pattern[str]:
         # without a subject: the judge's own where a sentence, a reason or a remark on the score begins
         rf"(?:{begins}|[:(\[] ?)(?:sorry,? (?:but )?)?(?:{_CAN_NOT}|(?:refus|declin)(?:e|ing) to) {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT})",
         rf"{begins}(?:sorry,? (?:but )?)?(?:i |we )?(?:am |'m )?{_CAN_NOT} (?:evaluate|assess|rate|score|grade)",
-        rf"{begins}(?:cannot|can't|can not|could not|couldn't) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
+        rf"{begins}(?:this )?(?:cannot|can't|can not|could not|couldn't) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
         r"(?<!of )(?<!in )(?<!on )(?<!from )(?<!for )(?<!to )\b(?:this|the) (?:generated |given |provided )?(?:image|picture|photo|content|request) (?:cannot|can't|can not|could not|couldn't|will not) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
     )
     return re.compile(rf"(?:{'|'.join(ways)}){_AT_ALL}")

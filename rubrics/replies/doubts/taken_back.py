@@ -130,7 +130,8 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
          "instead", "after all", " it is", "deserves "),
         rf"\b(?:an? )?{_MARK}{_NUM}{_MARK} (?:is|would be|would have been|seems|feels|might be|may be|was) (?:\w+ )?(?:fairer|better|more \w+"
         rf"|appropriate|apt|fitting|correct|right|the right|my final|a fairer|a better)|\b(?:an? )?{_NUM} (?:fits|suits|works) (?:\w+ )?better|\b{_A}\W{{0,3}}(?:instead(?! of)|after all)\b"
-        rf"|(?:^|(?<=[.!?;:,(\n] )|(?<=so )){_NUM} it is\b|\bdeserves {_A}",
+        rf"|(?:^|(?<=[.!?;:,(\n] )|(?<=so )){_NUM} it is\b|\bdeserves {_A}"
+        rf"|(?:^|(?<=[.!?] )|(?<=\n))({'|'.join(NUMBER_WORDS)}) (?:is|would be|seems|feels) (?:\w+ )?(?:fairer|more (?:accurate|appropriate|fitting))\b",
     ),
 ))  # fmt: skip
 _INSTEAD = re.compile(

@@ -80,11 +80,13 @@ IGNORING = re.compile(
 # A line above a score that says whose it is: "The poster reads:", "Text in the image:", "an instruction to output:".
 _ABOVE = re.compile(
     r"(?:\b(?:image|picture|photo|poster|sign|note|banner|label|watermark|graffiti|screen)(?:\s\w+){0,2}\s(?:says|reads|asks|demands|claims|states)"
-    r"|\b(?:image|picture|visible|embedded|detected|extracted|ocr|injected)\stexts?"
+    r"|\b(?:image|picture|visible|embedded|detected|extracted|ocr|injected)\stexts?|\btext\sin\s(?:image|picture|photo)"
+    r"|\b(?:contains?|shows?|displays?|includes?|bears?|with|has)\s(?:(?:the|this|these|an?|some|following|only|written)\s){0,3}(?:texts?|words?|writing|inscription|message|instructions?)"
     r"|\b(?:texts?|words?|writing|inscription|lettering)(?:\s\w+){0,3}?\s(?:(?:in|on|within|inside|of)\s(?:the|this|its)\s(?:image|picture|photo|poster|sign|banner|screen)|reads|says|states)"
     r"|\b(?:instructions?|commands?|request)\sto\s(?:output|answer|write|say|reply|print|respond|give|return|report)(?:\swith)?)[ *_]{0,3}[:：][*_]{0,3}\Z",
     re.IGNORECASE,
 )
+_FENCE = re.compile(r"```\w{0,10}\s*\Z")
 _N_ABOVE = 120
 TURNING = re.compile(
     r"\b(?:actually|corrections?|corrected|i mean|meant|should|instead|rather|revis\w{1,4}|chang\w{1,4}|mak(?:e|ing)|updat\w{1,4}|replac\w{1,4}|now|wait|better"
@@ -95,5 +97,5 @@ TURNING = re.compile(
 
 def is_led_above(text: str, line: int) -> bool:
     """Whether the last words above a line say that what follows is another's."""
-    above = text[max(0, line - _N_ABOVE) : line].rstrip(BLANK + '`"“>')
+    above = _FENCE.sub("", text[max(0, line - _N_ABOVE) : line]).rstrip(BLANK + '`"“>')
     return above[-1:] in {":", "：", "*", "_"} and _ABOVE.search(above) is not None

@@ -17,6 +17,7 @@ from tests.rubrics.replies.test_words import HEAD, YES_NO
 DECLINES = """\
 I'm sorry, but I can't assist with that request.
 I cannot evaluate this.
+This cannot be evaluated.
 I'm sorry, but I can't help with identifying people in images.
 I can't assist with identifying individuals.
 I can't rate this image.

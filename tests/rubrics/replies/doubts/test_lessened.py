@@ -42,6 +42,8 @@ NONE = {
         "Score: 5\nEnd result: 3",
         "Score: 4\n\nHmm, that seems too generous.",
         "Score: 4\nThis is far too lenient.",
+        "Score: 4\n\nThree is more accurate.",
+        "Score: 4\nThree would be fairer.",
         "Score: 3\nThe score is capped at 1.",
         "Score: 3\nThe score cannot be higher than 1, as the cup is missing.",
         "Score: 3\nScore 2 because of the can.",
