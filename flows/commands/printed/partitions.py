@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, format_usd, name_of
+from flows.partitions.table import PartitionState
 from schemas.metrics import natural_key
 from tasks.publish.report.partitions import in_sight
 
@@ -31,12 +32,15 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
         state = Text(row["state"], style=_COLOURS.get(row["state"], ""))
         shown.add_row(
             name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
-            name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}", f"{row['n_left']:,}",
+            name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}",
+            "?" if row["state"] == PartitionState.STALE else f"{row['n_left']:,}",
             row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", name_of(_cut(row["detail"] or ""), "dim"),
         )  # fmt: skip
     counted = table.group_by("state").len().sort("state").iter_rows()
     console.print(shown)
     console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
+    if PartitionState.STALE in table["state"]:
+        console.print("what a stale one lacks now, and what was never asked, counts salon backfill FILE --all --dry-run")
     if n_all > table.height:
         console.print(f"{n_all - table.height} not shown: of earlier rubrics, judges or samples that later ones replaced")
 
@@ -44,6 +48,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
 def partitions_object(table: pl.DataFrame, runs: pl.DataFrame, benchmark: str, publication_id: str | None) -> dict[str, Any]:
     """The same for a program, numbers and sentences in full. `publication_id`: of the benchmark's current publication."""
     shown = in_sight(table)
+    shown = shown.with_columns(n_left=pl.when(pl.col("state") != PartitionState.STALE).then("n_left"))
     rows = [{name: row[name] for name in _KEYS} for row in sorted(shown.iter_rows(named=True), key=_in_order)]
     return {
         "benchmark": benchmark,

@@ -82,3 +82,19 @@ def test_a_program_is_given_what_the_table_says_in_full(tmp_path: Path, salon: C
     assert (done["detail"], "no such key" in failed["detail"], failed["online_usd"] > 0) == (None, True, True)
     alone = salon("backfill", file, "--all", "--json")
     assert (alone.code, alone.err) == (2, "salon: --json prints what --list shows: add --list, or omit it\n")
+
+
+def test_what_a_stale_partition_lacks_is_not_called_nothing(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider
+) -> None:
+    make_folder(tmp_path, "step-1")
+    file = write_file(tmp_path, scoring.url)
+    assert salon("backfill", file, "--all").code == 0
+    file.write_text(file.read_text().replace("max_tokens = 16", "max_tokens = 17"))
+    listed = salon("backfill", file, "--list").out
+    (row,) = (line.split() for line in listed.splitlines() if line.startswith("m/"))
+    assert row[5:8] == ["stale", str(N_PROMPTS), "?"]
+    assert "salon backfill FILE --all --dry-run" in listed
+    (one,) = json.loads(salon("backfill", file, "--list", "--json").out)["partitions"]
+    assert (one["state"], one["n_left"]) == ("stale", None)
+    assert f"{N_PROMPTS} requests" in " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
