@@ -30,8 +30,8 @@ from flows.partitions.plan import (
     BackfillPlan,
     open_backfill,
     plan_backfill,
-    say_preview,
 )
+from flows.partitions.preview import say_preview
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
 from flows.partitions.whole import is_published, say_gone, whole_and_there
 from flows.run.batches import say_left_behind

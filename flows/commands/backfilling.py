@@ -112,7 +112,8 @@ def _list(run: StageContext, *, as_json: bool) -> int:
 def _preview(run: StageContext, names: list[str] | None, earliest: date | None) -> int:
     """What it would ask and cost."""
     from flows.executors.lake_use import lake_in_use
-    from flows.partitions.plan import plan_backfill, print_preview
+    from flows.partitions.plan import plan_backfill
+    from flows.partitions.preview import print_preview
     from tasks.lake.reading_through import read_through
 
     with shown_progress() as reporter, lake_in_use(run), read_through(run.lake) as lake:

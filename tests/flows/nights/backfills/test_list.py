@@ -1,4 +1,4 @@
-"""`--list` after a kill, and for a program; and a checkpoint whose pictures are gone: what takes it out."""
+"""`--list` and `--dry-run`: after a kill, and for a program; and a checkpoint whose pictures are gone: what takes it out."""
 
 import json
 import os
@@ -98,3 +98,13 @@ def test_what_a_stale_partition_lacks_is_not_called_nothing(
     (one,) = json.loads(salon("backfill", file, "--list", "--json").out)["partitions"]
     assert (one["state"], one["n_left"]) == ("stale", None)
     assert f"{N_PROMPTS} requests" in " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
+
+
+def test_a_dry_run_names_the_judge_without_a_price(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    make_folder(tmp_path, "step-1")
+    file = write_file(tmp_path, scoring.url)
+    priced = salon("backfill", file, "--all", "--dry-run").out
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("price")))
+    said = " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
+    assert "price no price of judge-2026-01-01 is known; write [judges.price] below that judge" in said
+    assert "no price of" not in priced
