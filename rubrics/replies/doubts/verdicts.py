@@ -118,8 +118,8 @@ _FIRST = frozenset({
 
 
 # Score 2 because of the length. Held against each score, whatever else is said.
-_BECAUSE_NEEDS = (" because", " since", " due", " for ", " as ")
-_BECAUSE = rf"(?:^|(?<=[\"“\n])|(?<=[.;:!?] ))(?:score|rating)(?:d| of| is)? {_NUMBER}(?= (?:because|since|due|for|as)\b)"
+_BECAUSE_NEEDS = (" because", " since", " due")
+_BECAUSE = rf"(?:^|(?<=[\"“\n])|(?<=[.;:!?] ))(?:score|rating)(?:d| of| is)? {_NUMBER}(?= (?:because|since|due)\b)"
 # Capped at 1. The score cannot exceed 1. A lower score keeps to it.
 _CAPPED_NEEDS = ("cap ", "capped ", "limited ", "exceed ", "higher ", "more ", "greater ", "above ")
 _CAPPED = (

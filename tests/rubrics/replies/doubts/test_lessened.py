@@ -70,6 +70,7 @@ KEPT = {
         ("Score: 1\nThe score is capped at 1.", [1]),
         ("Score: 2\nScore 2 because of the can.", [2]),
         ("Score: 2\nThat light is too harsh.", [2]),
+        ("Score 5 for a perfect match, but the can is missing.\nScore: 4", [4]),
         ("Score: 4, since one point was taken off for the can", [4]),
         ("Score: 4 (one point off for the can)", [4]),
         ("Score: 4\nReasoning: One point off for the can.", [4]),
