@@ -77,7 +77,9 @@ def open_published(
         more = [*(benchmark.path(one) for one in benchmark.rubric_folders), SHIPPED]
         both = {name: _found_or_kept(name, str(_digest_of(said, name)), kept_in, rubrics, more, advice) for name in names}
         found = {name: rubric for name, (rubric, _) in both.items()}
-        what = "changed since, or is gone; taken as it was published, from where the lake keeps it:"
+        what = (
+            "is not found as it was published (changed since, gone, or in no folder named); taken from where the lake keeps it:"
+        )
         notes = [f"rubric {name} {what} {rubric.folder}" for name, (rubric, is_kept) in both.items() if is_kept]
     ids = RunIds(**{name: said["identities"][name] for name in MADE_OF}, publication_id=folder.name)
     others = {name: rubric for name, rubric in found.items() if _digest_of(said, name) != rubric.digest}
@@ -105,8 +107,7 @@ def _found_or_kept(
         if kept is None:
             raise
         return kept, True
-    is_named = any(found.folder.is_relative_to(one.resolve()) or found.folder.is_relative_to(one) for one in rubrics)
-    kept = None if is_named or found.digest == digest else kept_rubric(lake, name, digest)
+    kept = None if found.digest == digest else kept_rubric(lake, name, digest)
     return kept or found, kept is not None
 
 

@@ -35,10 +35,11 @@ DELTA_LOW_ADJUSTED = number(
 DELTA_HIGH_ADJUSTED = number("ci_high_adjusted", "Upper end of delta's corrected interval.")
 DELTA_BOUND_LOW = number(
     "delta_bound_low",
-    "Delta, over the prompts judged for both, if each failure of a had its lowest possible score and each of b its highest.",
+    "Delta, over the prompts judged for both, if each failure of a had its lowest possible score and each of b its highest; "
+    "at most delta.",
 )
 DELTA_BOUND_HIGH = number(
-    "delta_bound_high", "Delta if each failure of a had its highest possible score and each of b its lowest."
+    "delta_bound_high", "Delta if each failure of a had its highest possible score and each of b its lowest; at least delta."
 )
 DELTA_BOUND_CI_LOW = number(
     "delta_bound_ci_low",

@@ -16,7 +16,7 @@ RATING_STEP = number("scale_step", "Step of the rater's scale; null if any numbe
 RATING_STATUS = text("status", "Whether the rating or vote counts, and if not, why.", values=RatingStatus)
 SUBJECT_KIND = text("subject_kind", "What kind of assessor the subject is.", values=Assessor)
 SUBJECT = text(
-    "subject", "Name of the judge, metric or rater; `__raters__` for all raters at once, `__each_rater__` for every vote."
+    "subject", "Name of the judge, metric or rater; `__each_other__` for all raters at once, `__each_rater__` for every vote."
 )
 AGAINST = text(
     "against",
@@ -60,14 +60,14 @@ JUDGES_JSON = text(
     "estimate, and for all where the cell has none: benchmark_long has each judge's own.",
 )
 JUDGE_SPREAD = number("judge_spread", "Highest minus lowest of the judges' means over the same samples.", low=0)
-N_POOLED_SAMPLES = count("n_samples", "Samples in the cell, scored or not.")
+N_POOLED_SAMPLES = count("n_samples", "Samples in the cell, scored or not, but for those that no judge finds applicable.")
 N_POOLED_JUDGEMENTS = count(
     "n_judgements", "Judgements by all judges together: of a sample as many as the most repeats of a judge."
 )
 N_POOLED_FAILED = count(
     "n_failed",
-    "Those of n_judgements without a score: of a sample the largest share that a judge lacks, rounded up. `failures` has each "
-    "judge's reasons.",
+    "Those of n_judgements without a score: of a sample the largest share that a judge lacks, rounded up; a sample that "
+    "some judges score and others call not applicable lacks one. `failures` has each judge's reasons.",
 )
 N_POOLED_IMAGES = count("n_images", "Samples that every judge scored; the figure is over these.")
 POOLED_COVERAGE = share("coverage", "1 - n_failed / n_judgements; null without judgements.")

@@ -82,9 +82,10 @@ def test_a_rubric_that_was_edited_since_is_named_before_money_is_spent_and_as_th
         planned.out.split()
     )
     (kept,) = (tmp_path / "lake" / "rubrics").glob("*/shade")
-    said = salon("verify", publication, "--file", "b.toml")
-    assert said.code == 0, said.out
-    assert f"from where the lake keeps it: {kept.relative_to(tmp_path)}" in " ".join(said.out.split())
+    for named in (("--file", "b.toml"), ("--rubrics", "mine")):
+        said = salon("verify", publication, *named)
+        assert said.code == 0, said.out
+        assert f"from where the lake keeps it: {kept.relative_to(tmp_path)}" in " ".join(said.out.split())
     shutil.copy(prompt, kept / "prompt.txt")  # it is not the one of the digest any more
     said = salon("verify", publication, "--file", "b.toml", "--limit", "3")
     assert said.code == 1
