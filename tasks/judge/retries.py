@@ -125,9 +125,9 @@ class Breaker:
     """Stops asking where asking on is of no use; one reply of any other kind closes what has not opened yet.
 
     Opens after `n_to_stop` asks in a row that ended in an endpoint failure, or, where nobody was met yet, after as many attempts
-    as these have and FIRST_PATIENCE_S: at a low limit second attempts stand behind all first ones; after attempts for as many
-    requests that failed on the provider's side, with no reply for `silence_s`; after a 429 that asks for a longer pause than is
-    waited for; after N_REJECTED rejections in the same words, numbers apart; where what replies say is of no use (readings.py).
+    as these have and FIRST_PATIENCE_S; after attempts for as many requests that failed on the provider's side, with no reply for
+    `silence_s`; after a 429 that asks for a longer pause than is waited for; after N_REJECTED rejections in like words; where
+    what replies say is of no use (readings.py).
     """
 
     n_to_stop: int = 8
@@ -200,7 +200,7 @@ class Breaker:
 
     def _record_rejection(self, request_key: str, answer: Answer) -> None:
         # Once others were answered, or where it is about pictures, words that differ by numbers are about single requests.
-        is_of_one = self._has_answered or (answer.detail is not None and "image" in answer.detail.lower())
+        is_of_one = self._has_answered or "image" in (answer.detail or "").lower()
         said = answer.detail if is_of_one else unnumbered(answer.detail)
         if self.is_open and (not self.is_rejecting or said != self._rejected_with):
             return
@@ -223,11 +223,8 @@ class Breaker:
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether the provider has failed all that is left of a shard, and more than a few, since its last word to any shard.
-
-        Asked at a shard's end, when each was tried as often as it may be: a small one ends before `silence_s` is over. A
-        provider that says 429 is there.
-        """
+        """Whether the provider has failed all that is left of a shard, and more than a few, since its last word to any shard."""
+        # Asked at a shard's end: a small one ends before `silence_s` is over. A provider that says 429 is there.
         n = sum(status != ReplyStatus.RATE_LIMITED for status in self.failing.telling)
         return n >= self.n_to_stop and not self.failing.is_few(n) and self.presence.heard_s <= self._heard_s
 

@@ -1,7 +1,4 @@
-"""The leaderboard: a row per model and checkpoint, under each rubric, judge and headline dimension. Printing is the command's.
-
-leaderboard.md, a page that can be pasted into a README, stands below.
-"""
+"""The leaderboard: a row per model and checkpoint, under each rubric, judge and headline dimension; and as leaderboard.md."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
