@@ -1,4 +1,4 @@
-"""The pairs that a page shows side by side, with the judge's words in both orders. Figures are preferences.py's."""
+"""The pairs that a page shows side by side, with the judge's words in both orders. Figures are standings/pair_boards.py's."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
