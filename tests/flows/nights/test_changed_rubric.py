@@ -157,7 +157,7 @@ def test_the_list_counts_as_the_page_does_and_says_what_is_left(salon: Salon, fi
     _change_the_prompt(file)
     listed = _one_line(salon("backfill", file, "--list").out)
     assert listed.count("the rubric changed since") == 2, listed
-    assert " 2 stale $" in listed
+    assert " 2 stale what a stale one lacks now, and what was never asked, counts salon backfill FILE --all --dry-run $" in listed
     assert salon("backfill", file, "--all").code == 0
     listed = _one_line(salon("backfill", file, "--list").out)
     assert "2 done 2 not shown: of earlier rubrics, judges or samples that later ones replaced" in listed
