@@ -13,13 +13,13 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from flows.observability.log_lines import complain
-from schemas.errors import NO_ROOM, NOT_A_FOLDER, StoppedError, StoreError, remedy
+from schemas.errors import NO_ROOM, NOT_A_FOLDER, NOT_WRITABLE, StoppedError, StoreError, remedy
 from tasks.stopping import hung_up
 
 EXIT_INTERRUPTED = 130
 EXIT_FAULT = 70
 _REFUSED = NO_ROOM | NOT_A_FOLDER | {errno.EROFS}
-_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
+_FORBIDDEN = NOT_WRITABLE - {errno.EROFS}
 _GC_THRESHOLD = 10_000
 """New objects between collections; 700 in Python. Imports make a million that stay: each collection would walk them in vain."""
 ALLOCATOR = {"_RJEM_MALLOC_CONF": "muzzy_decay_ms:0"}

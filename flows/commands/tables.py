@@ -206,7 +206,8 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         print_imported(console, summary.imported)
     else:
         console.print(f"requests    {summary.n_requests:,}: {requests_told(asked)}")
-    if summary.n_cells or not summary.pairs:
+    has_cells = summary.n_cells > 0 or not summary.pairs
+    if has_cells:
         of_them = f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else ""
         console.print(f"cells       {summary.n_cells:,}{of_them}")
     if summary.pairs:
@@ -224,8 +225,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     options, apart = _lake_option(lake), "    "
     if not published.is_current:  # without its id the commands would show another one
         options, apart = f"{options} --publication {published.publication_id[:16]}", f"\n{'':<12}"
-    named = "CELL" if summary.n_cells or not summary.pairs else "PAIR"
-    console.print(f"next        salon table{options}{apart}salon explain {named}{options}")
+    console.print(f"next        salon table{options}{apart}salon explain {'CELL' if has_cells else 'PAIR'}{options}")
     if not published.is_current:
         console.print("gate        salon gate judges the current publication, not this one, unless it is named")
 

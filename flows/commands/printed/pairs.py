@@ -12,6 +12,8 @@ from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PairBoard, deci
 from tasks.publish.standings.wording import rank
 
 _MARKS = {"higher": "green", "lower": "red"}
+_ASIDE = {"n_order_dependent": "by\norder", "n_unjudged": "no\nverdict"}
+"""Counts of pairs without a winner, by their column; each has one here where some comparison has such pairs."""
 
 
 def print_pairs(console: Console, boards: Iterable[PairBoard], *, is_short: bool = True) -> None:
@@ -45,9 +47,9 @@ def _comparisons(board: PairBoard) -> Table:
     table.add_column("wins [95 %]", no_wrap=True)
     table.add_column("better?")
     table.add_column("won,\ntied,\nlost")
-    aside = [name for name in ("n_order_dependent", "n_unjudged") if any(row[name] for row in board.comparisons)]
-    for name in aside:
-        table.add_column({"n_order_dependent": "by\norder", "n_unjudged": "no\nverdict"}[name], justify="right")
+    aside = {name: head for name, head in _ASIDE.items() if any(row[name] for row in board.comparisons)}
+    for head in aside.values():
+        table.add_column(head, justify="right")
     table.add_column("pair", no_wrap=True)
     for row in board.comparisons:
         table.add_row(

@@ -24,7 +24,7 @@ _KEYS = (
 
 def print_partitions(console: Console, table: pl.DataFrame) -> None:
     """Where each partition stands: of those that followed one another the one that counts, as the page of partitions has it."""
-    n_all, table = table.height, in_sight(table)
+    n_all, table = table.height, _that_count(table)
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
         shown.add_column(name, justify="right" if name in ("requests", "left") else "left", overflow="fold")
@@ -33,7 +33,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
         shown.add_row(
             name_of(f"{row['model']}/{row['checkpoint']}"), name_of(f"{row['rubric_id']} {row['rubric_version']}"),
             name_of(row["judge_model"]), row["dataset_id"][:8], state, f"{row['n_requests']:,}",
-            "?" if row["state"] == PartitionState.STALE else f"{row['n_left']:,}",
+            "?" if row["n_left"] is None else f"{row['n_left']:,}",
             row["asked_by"], f"{row['changed_at']:%Y-%m-%d %H:%M}", name_of(_cut(row["detail"] or ""), "dim"),
         )  # fmt: skip
     counted = table.group_by("state").len().sort("state").iter_rows()
@@ -47,8 +47,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
 
 def partitions_object(table: pl.DataFrame, runs: pl.DataFrame, benchmark: str, publication_id: str | None) -> dict[str, Any]:
     """The same for a program, numbers and sentences in full. `publication_id`: of the benchmark's current publication."""
-    shown = in_sight(table)
-    shown = shown.with_columns(n_left=pl.when(pl.col("state") != PartitionState.STALE).then("n_left"))
+    shown = _that_count(table)
     rows = [{name: row[name] for name in _KEYS} for row in sorted(shown.iter_rows(named=True), key=_in_order)]
     return {
         "benchmark": benchmark,
@@ -57,6 +56,11 @@ def partitions_object(table: pl.DataFrame, runs: pl.DataFrame, benchmark: str, p
         "n_replaced": table.height - shown.height,
         "backfills": _cost(runs, benchmark),
     }
+
+
+def _that_count(table: pl.DataFrame) -> pl.DataFrame:
+    """Of the rows that followed one another the one that counts; what a stale one lacks now is not known here."""
+    return in_sight(table).with_columns(n_left=pl.when(pl.col("state") != PartitionState.STALE).then("n_left"))
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -78,14 +78,13 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str], measures: set[tuple
         if len(first) == n:
             what = counted(prompts, "prompt") if prompts and not is_of_pairs else "These prompts"
             return [f"{what}{_with_failures(rankings[key], listed(first), where)}."]
-        if not first:  # rankings compared two by two, over prompts of each two, may go round in a circle
-            return [f"None of {n} is the best{where}: each is worse than another."]
-        what = f"{first[0]} is the best" if len(first) == 1 else f"{listed(first)} may each be the best"
+        if not first:
+            return [f"{best_of(first, n, where)}."]
         on = f"on {counted(prompts, 'shared prompt')}"
         if is_of_pairs:
             have = f"{counted(prompts, 'prompt')} {'has' if prompts == 1 else 'have'}" if prompts else "no prompt has"
             on = f"compared in pairs: {have} a score of all {n}"
-        return [f"{what} of {n}{where}, {on}."]
+        return [f"{best_of(first, n, where)}, {on}."]
     sole = Counter(first[0] for first in firsts.values() if len(first) == 1)
     said = [f"{one} is the best on {n} of {len(measures)} measures." for one, n in sole.most_common(N_NAMED)]
     for what, n in (
@@ -95,6 +94,13 @@ def _best(ranked: Sequence[Row], name: Callable[[Row], str], measures: set[tuple
     ):
         said += [f"On {n} of {len(measures)} measures {what}."] if n else []
     return said
+
+
+def best_of(first: Sequence[str], n: int, where: str = "") -> str:
+    """Which of `n` is the best, or may be: `first` are those that no other is above. Who beats whom may go round in a circle."""
+    if not first:
+        return f"None of {n} is the best{where}: each is worse than another"
+    return f"{first[0]} is the best of {n}{where}" if len(first) == 1 else f"{listed(first)} may each be the best of {n}{where}"
 
 
 def _with_failures(ranking: Sequence[Row], names: str, where: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction
-from tasks.publish.standings.answers import listed
+from tasks.publish.standings.answers import best_of, listed
 from tasks.publish.standings.between_judges import found_by_each
 from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, verdict, win_rate
 from tasks.publish.standings.wording import counted
@@ -35,9 +35,7 @@ def _best(board: PairBoard) -> list[str]:
     first = [board.name(row) for row in board.ratings if row["rank_low"] == 1]
     if len(first) == n:
         return [f"These pairs cannot tell which of {listed(first)} is best."]
-    if not first:  # who wins against whom may go round in a circle
-        return [f"None of {n} is the best: each is worse than another."]
-    return [f"{first[0]} is the best of {n}." if len(first) == 1 else f"{listed(first)} may each be the best of {n}."]
+    return [f"{best_of(first, n)}."]
 
 
 def _told(board: PairBoard) -> list[Row]:
