@@ -21,31 +21,42 @@ from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import CheckStatus
 from schemas.tables.published import HEALTH
 from schemas.tables.stored import CHECKS
+from tasks.judge.budget.prices import price_of
 from tasks.judge.outcome import Outcome
+from tasks.publish.standings.answers import listed
 
 _DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)", re.ASCII)
 """Behind a model's name, as providers write it: -2025-04-14, @20250514, -0613, -05-06."""
 _N_NAMED = 3  # failed checks
 
 
-def requests_told(asked: Outcome) -> str:
-    """How many of the requests were stored before, how many attempts were sent, and what they cost."""
+def requests_told(asked: Outcome, judges: Sequence[Judge]) -> str:
+    """How many of the requests of these judges were stored before, how many attempts were sent, and what they cost."""
     reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
     fetched = f", {asked.n_fetched:,} fetched from batches of earlier runs" if asked.n_fetched else ""
-    return f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked)}"
+    return f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked, judges)}"
 
 
-def cost_of(asked: Outcome) -> str:
-    """What the run's own requests cost, and replies it fetched; those of which it is not known are counted."""
+def cost_of(asked: Outcome, judges: Sequence[Judge]) -> str:
+    """What the run's own requests cost, and replies it fetched; those of which it is not known are counted, and why is said."""
     if not asked.may_cost:
         return ""
     known = "" if asked.cost_usd is None else f"; {'at least ' * bool(asked.n_in_doubt)}{format_usd(asked.cost_usd)}"
-    why = "no tokens reported, no price, or a dearer tier than was asked for"
-    of = f"{asked.n_without_cost:,} replies of unknown cost ({why})" if asked.n_without_cost else ""
+    replies = f"{asked.n_without_cost:,} {'reply' if asked.n_without_cost == 1 else 'replies'}"
+    of = f"{replies} of unknown cost ({_why(judges)})" if asked.n_without_cost else ""
     absurd = f"; {asked.n_not_believed:,} of them report impossibly many tokens"
     return (
         f"{known}{' and ' if known and of else '; ' if of else ''}{of}{absurd if asked.n_not_believed else ''}{_in_doubt(asked)}"
     )
+
+
+def _why(judges: Sequence[Judge]) -> str:
+    """Why a reply has no cost: its judge has no price, which is said of whom, or it tells too little."""
+    asked = [judge for judge in judges if not judge.recorded]
+    unpriced = [judge.id for judge in asked if price_of(judge) is None]
+    told = [f"no price of {listed(unpriced)}: write [judges.price]"] if unpriced else []
+    others = [] if asked and len(unpriced) == len(asked) else ["no tokens reported, or a dearer tier than was asked for"]
+    return ", ".join([*told, *others])
 
 
 def _in_doubt(asked: Outcome) -> str:

@@ -168,8 +168,9 @@ class Bucket:
             )
             raise CorruptLakeError(message) from None
         except (BaseError, FileNotFoundError, ValueError) as error:
+            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if "retries" in str(error) else ""
             raise StoreError(
-                f"{verb} {self.url}/{path} failed: {_said(error)}; fix this, then run the same command again"
+                f"{verb} {self.url}/{path} failed: {_said(error)}; fix this{longer}, then run the same command again"
             ) from None
 
 

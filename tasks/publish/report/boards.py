@@ -1,18 +1,23 @@
 """What the page shows of the cells: a board for each rubric, judge and dimension, best first. How it looks: templates."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
 
 import polars as pl
 
+from schemas.lineage import Checkpoint, placed_in
 from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompts_like_these, natural_key
+from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import ComparisonKind, HealthMeasure, Total
-from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH
+from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS
 from schemas.tables.table import Table
-from tasks.publish.report.formats import with_isolated
+from tasks.publish.leaderboard import answers_of
+from tasks.publish.report.formats import isolated, names_isolated, with_isolated
+from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
+from tasks.publish.standings.pair_boards import PairBoard, pair_boards
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import best_first, failures_of, namer, why
 
@@ -52,6 +57,29 @@ class Board:
         """How each contestant is called in a chart: its checkpoint, and its model where there are several."""
         name = namer(self.rows)
         return {(row["model"], row["checkpoint"]): name(row) for row in self.rows}
+
+
+def answers_first(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str], list[str]]:
+    """By rubric and judge the sentences that stand first on a page. What several judges say is under ALL_JUDGES, before each."""
+    pairs = [*map(_isolated, pair_boards(tables))]
+    said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(pairs).items()}
+    said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in pairs if one.is_headline}
+    return said | answers_of(names_isolated(placed(tables)), tables.get(COMPARISONS))
+
+
+def _isolated(board: PairBoard) -> PairBoard:
+    """The board with its names as they stand in sentences."""
+    rows = [with_isolated(row) for row in board.comparisons]
+    return replace(board, judge_model=isolated(board.judge_model), comparisons=rows)
+
+
+def newest(tables: Mapping[Table, pl.DataFrame]) -> set[Checkpoint]:
+    """The newest checkpoint of each model that has several."""
+    if STANDINGS not in tables:
+        return set()
+    ordered = placed_in(tables[STANDINGS])
+    n = Counter(model for model, _ in ordered)
+    return {(model, checkpoint) for model, checkpoint in dict(ordered).items() if n[model] > 1}
 
 
 def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:

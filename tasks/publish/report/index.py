@@ -11,11 +11,20 @@ from urllib.parse import quote
 
 import polars as pl
 
+from schemas.lineage import Checkpoint
 from schemas.statuses.cells import Total
 from schemas.statuses.people import Against, AgreementMetric, Assessor
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.nights import EXAM
-from schemas.tables.published import BENCHMARK_LONG, FAILURES, POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES, STANDINGS
+from schemas.tables.published import (
+    BENCHMARK_LONG,
+    COMPARISONS,
+    FAILURES,
+    POSITION_BIAS,
+    PREFERENCE_RATINGS,
+    PREFERENCES,
+    STANDINGS,
+)
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, write_bytes
@@ -26,7 +35,7 @@ from tasks.publish.caveats import Newer, newer_than
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, readable
-from tasks.publish.report.boards import Board, boards, glance
+from tasks.publish.report.boards import Board, answers_first, boards, glance, newest
 from tasks.publish.report.environment import render
 from tasks.publish.report.night_series import Nights, nights
 from tasks.publish.standings.pair_boards import PairBoard, pair_boards
@@ -38,7 +47,7 @@ N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 Row = dict[str, Any]
 Behind = Callable[[Path, str], Sequence[str]]
 """Of a lake and a benchmark: that its newest night did not become current, in sentences. Nights are known to flows."""
-_SMALL = (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
+_SMALL = (BENCHMARK_LONG, COMPARISONS, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +63,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark: its publications, newest first, the current one's headline rankings, its nights, people's agreement."""
+    """One benchmark: its publications, newest first, the current one's answers and rankings, its nights, people's agreement."""
 
     name: str
     entries: list[Entry]
     headlines: list[Board]
     pairs: list[PairBoard]
+    answers: dict[tuple[str, str], list[str]]
     glance: list[tuple[tuple[str, str], list[Row | None]]]
+    newest: set[Checkpoint]
     nights: Nights | None
     agreement: list[Row]
     partitions: str | None
@@ -130,7 +141,9 @@ def _benchmark(
         entries,
         headlines,
         [board for board in pair_boards(tables) if board.is_headline],
+        answers_first(tables) if current else {},
         glance(headlines),
+        newest(tables),
         nights(home / name, n_charted),
         _agreement(home / name),
         _partitions(home / name),

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -16,22 +16,19 @@ from schemas.statuses.rows import CheckStatus
 from schemas.tables.agreement import AGREEMENT
 from schemas.tables.catalogue import TABLES
 from schemas.tables.nights import EXAM, JURY, RELIABILITY
-from schemas.tables.published import COMPARISONS, HEALTH
+from schemas.tables.published import HEALTH
 from schemas.tables.stored import CHECKS
 from schemas.tables.table import Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
-from tasks.publish.leaderboard import answers_of
-from tasks.publish.report.boards import Board, boards, by_judge, glance, rows_of
+from tasks.publish.report.boards import Board, answers_first, boards, by_judge, glance, newest, rows_of
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.environment import render
 from tasks.publish.report.figures import MAX_CATEGORIES, N_DRAWN, Figure, figures
-from tasks.publish.report.formats import isolated, names_isolated, number, with_isolated, words
+from tasks.publish.report.formats import number, words
 from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
-from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
-from tasks.publish.standings.pair_boards import PairBoard, pair_boards
-from tasks.publish.standings.placed_cells import placed
+from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.wording import made_by
 
 Row = dict[str, Any]
@@ -163,12 +160,6 @@ def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
     }
 
 
-def _isolated(board: PairBoard) -> PairBoard:
-    """The board with its names as they stand in sentences."""
-    rows = [with_isolated(row) for row in board.comparisons]
-    return replace(board, judge_model=isolated(board.judge_model), comparisons=rows)
-
-
 def report_page(
     name: PublicationName,
     tables: Mapping[Table, pl.DataFrame],
@@ -188,11 +179,7 @@ def report_page(
     headlines = [board for board in found if board.is_headline]
     standing = glance(headlines)
     judges_health = health(tables)
-    pairs = pair_boards(tables)
-    isolated = [*map(_isolated, pairs)]
-    said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(isolated).items()}
-    said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in isolated if one.is_headline}
-    said |= answers_of(names_isolated(placed(tables)), tables.get(COMPARISONS))
+    said = answers_first(tables)
     jury = rows_of(tables, JURY)
     for rubric_id, told in jury_told(jury, headlines).items():
         if (rubric_id, ALL_JUDGES) in said:
@@ -205,8 +192,9 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=standing,
+        newest=newest(tables),
         answers=said,
-        pairs=pairs,
+        pairs=pair_boards(tables),
         pair_cards=cards,
         kinds=kinds,
         headlines=headlines,

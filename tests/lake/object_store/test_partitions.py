@@ -190,7 +190,7 @@ def test_a_bucket_that_is_not_there_is_an_error_and_not_an_empty_lake(url, monke
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-word")
     away = open_lake(url)
     for call in (lambda: away.is_complete(CHECKS, "k"), lambda: _write(away, "k", 1), lambda: away.rows_files(RUNS)):
-        with pytest.raises(StoreError, match="run the same command again") as caught:
+        with pytest.raises(StoreError, match=r"SALON_STORE_WAIT_S \(0\.2 s now\), then run the same command again") as caught:
             call()
         assert "a-secret-word" not in str(caught.value)
 

@@ -17,6 +17,7 @@ from schemas.tables.table import conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.lake.reading import Lake
 from tasks.publish.living_tables import write_living_table
+from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.index import N_RUNS, write_index
 from tests.publish.report.night_rows import DAY, drift_row, record
 from tests.support.cpu import takes_at_most
@@ -74,6 +75,17 @@ def test_the_current_publication_and_its_figures_stand_first(tmp_path, small, pu
     macro = small.tables[BENCHMARK_LONG].filter(category="__macro__", dimension="overall_score", estimand="prompts_like_these")
     for estimate in macro["estimate"]:
         assert f">{estimate:.2f}<" in page
+
+
+def test_the_index_answers_what_the_report_answers_and_marks_each_models_newest(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    page, report = write_index(tmp_path).read_text(), small.page(Gallery((), 48)).decode()
+    told, first = (re.findall(r'<p class="answer">.*?: (.*?)</p>', one) for one in (page, report))
+    assert told == first
+    assert "is best" in told[0]
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>', page[page.index('<table class="glance') :])
+    marked = [re.findall(r'class="checkpoint">(.*?)<', row)[0] for row in rows if ">newest<" in row]
+    assert marked == ["step-1000"]  # south has only one
 
 
 def test_a_publication_without_a_page_has_no_link(tmp_path, small, publish_one):

@@ -60,7 +60,8 @@ def test_the_commonest_reasons_have_a_line_each(
     begin_so(capsys.readouterr().out.splitlines(), "unreadable  ", told)
 
 
-WHY = "no tokens reported, no price, or a dearer tier than was asked for"
+PRICED = Judge(model="paid", price={"input_usd_per_million": 1.0, "output_usd_per_million": 1.0})
+WHY = "no tokens reported, or a dearer tier than was asked for"
 COSTS = {
     "nothing was asked": (Outcome(n_cached=5), ""),
     "all are known": (Outcome(n_asked=5, cost_usd=0.25), "; $0.25"),
@@ -71,7 +72,7 @@ COSTS = {
     "none is": (Outcome(n_asked=1_000, n_without_cost=999), f"; 999 replies of unknown cost ({WHY})"),
     "one is absurd": (
         Outcome(n_asked=9, cost_usd=0.25, n_without_cost=1, n_not_believed=1),
-        f"; $0.25 and 1 replies of unknown cost ({WHY}); 1 of them report impossibly many tokens",
+        f"; $0.25 and 1 reply of unknown cost ({WHY}); 1 of them report impossibly many tokens",
     ),
     "more may be": (
         Outcome(n_asked=9, cost_usd=0.25, n_in_doubt=33, in_doubt_usd=0.5),
@@ -89,7 +90,22 @@ COSTS = {
 
 @pytest.mark.parametrize(("asked", "told"), COSTS.values(), ids=COSTS.keys())
 def test_what_a_run_cost_is_said_and_what_is_not_known_of_it(asked: Outcome, told: str) -> None:
-    assert cost_of(asked) == told
+    assert cost_of(asked, [PRICED]) == told
+
+
+WITHOUT_PRICE = {
+    "the only judge": ([ONE], "no price of [b]one[/b]: write [judges.price]"),
+    "one of two": ([ONE, PRICED], f"no price of [b]one[/b]: write [judges.price], {WHY}"),
+    "one whose tier is dearer than the price data say": (
+        [Judge(model="gpt-4.1-2025-04-14", parameters={"service_tier": "priority"})],
+        "no price of gpt-4.1-2025-04-14: write [judges.price]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("judges", "why"), WITHOUT_PRICE.values(), ids=WITHOUT_PRICE.keys())
+def test_a_judge_without_a_price_is_named_where_the_cost_is_not_known(judges: list[Judge], why: str) -> None:
+    assert cost_of(Outcome(n_asked=2, n_without_cost=2), judges) == f"; 2 replies of unknown cost ({why})"
 
 
 DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])
