@@ -18,11 +18,11 @@ import streamlit as st
 LAKE = Path(sys.argv[1] if len(sys.argv) > 1 else "lake").resolve()
 BENCHMARK = sys.argv[2] if len(sys.argv) > 2 else "demo"
 FILE = LAKE / "publish" / "v1" / BENCHMARK / "salon.duckdb"
+# Of the publications that stand the newest, which is held back where it is not current.
 NEWEST = """SELECT publication_id, run_date FROM publications LEFT JOIN (
         SELECT publication_id, min(finished_at) AS made_at FROM runs GROUP BY publication_id
     ) USING (publication_id)
     WHERE NOT is_withdrawn OR is_current ORDER BY run_date DESC, made_at DESC NULLS LAST, is_current DESC LIMIT 1"""
-"""Of the publications that stand the newest, which is held back where it is not current."""
 
 
 def ask(question: str, *values: object) -> pd.DataFrame:
@@ -77,7 +77,10 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
         WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date""",
         *ranking,
     )
-    base = alt.Chart(rows).encode(x=alt.X("run_date:T", title=None), color=alt.Color("name:N", title=None))
+    base = alt.Chart(rows).encode(
+        x=alt.X("run_date:T", title=None, axis=alt.Axis(format="%Y-%m-%d", tickCount="day")),
+        color=alt.Color("name:N", title=None),
+    )
     scale = alt.Scale(zero=False)
     band = base.mark_area(opacity=0.15).encode(
         y=alt.Y("ci_low:Q", scale=scale, title="mean, 95 % interval for these prompts"), y2="ci_high:Q"
@@ -108,14 +111,16 @@ def show_alarms(ranking: tuple[str, str, str]) -> None:
                 "Their own publications have the means as measured."
             )
     elif is_watched.any():
-        st.write(f"No alarm in {is_watched.sum()} nights of series.")
+        st.write(f"No alarm in {is_watched.sum()} {'night' if is_watched.sum() == 1 else 'nights'} of series.")
     else:
         st.write("Nothing was watched: no word on alarms.")
     if nights.empty:
         st.caption("There is no drift before a second night.")
     elif not is_watched.all():
         why = nights[~is_watched]["reason"].value_counts()
-        st.caption("Not watched: " + ", ".join(f"{n} nights of series, {reason}" for reason, n in why.items()))
+        st.caption(
+            "Not watched: " + ", ".join(f"{n} {'night' if n == 1 else 'nights'} of series, {reason}" for reason, n in why.items())
+        )
 
 
 def show_ratings(ranking: tuple[str, str, str]) -> None:

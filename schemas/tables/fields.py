@@ -238,8 +238,8 @@ RUN_BY = text(
 IS_AT_LEAST = flag(
     "is_at_least",
     "Whether the provider may have billed more than the tokens and cost say: attempts that were sent ended without a reply, or "
-    "are still with its Batch API (the run that fetches them has their cost), a reply reported no tokens, or the ledger was "
-    "unavailable at the end and others may have bought more. Null in rows older than this column.",
+    "are still with its Batch API (the run that fetches them has their cost), a reply reported no tokens or has no known price, "
+    "or the ledger was unavailable at the end and others may have bought more. Null in rows older than this column.",
     null=True,
 )
 CODE_VERSION = digest("code_version", "sha256 over Salon's own source files.")

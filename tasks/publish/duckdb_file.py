@@ -23,7 +23,7 @@ from tasks.lake.atomic_files import locked, scratch, store_error, write_bytes
 from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, push
 from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
-from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, VIEWS, quoted, views_sql
+from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, STORAGE, VIEWS, quoted, views_sql
 from tasks.publish.folders import AGREEMENTS, LAYOUT
 from tasks.publish.living_tables import living_table
 from tasks.publish.machine_tables import LARGE, LISTING, partition_folder, tables_folder
@@ -66,7 +66,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     with scratch(lake_root, "duckdb") as folder, store_error(f"writing {target}"):
         folder.mkdir(parents=True)
         try:
-            with duckdb.connect(str(folder / NAME), config={"threads": 1}) as database:
+            with duckdb.connect(str(folder / NAME), config={"threads": 1} | STORAGE) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
                 gone = {*taken_back(lake_root)}
                 _list_publications(database, gone, noted_nights(lake_root, benchmark), mine, held)

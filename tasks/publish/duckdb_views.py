@@ -1,4 +1,4 @@
-"""The SQL of salon.duckdb: its views over the small tables, and macros over the large ones. The file itself is duckdb_file.py."""
+"""What salon.duckdb is written in: its storage, its views over small tables, macros over large ones. The file: duckdb_file.py."""
 
 import functools
 from collections.abc import Collection
@@ -11,6 +11,8 @@ from schemas.tables.table import Table
 from tasks.publish.folders import LAYOUT
 from tasks.publish.machine_tables import FOLDER, LARGE
 
+STORAGE: dict[str, str | bool | int | float | list[str]] = {"storage_compatibility_version": "v1.2.0"}
+"""The oldest DuckDB that opens the file, as a setting: BI tools and DuckDB's own extensions are versions behind the library."""
 CURRENT = "current_"
 _OF_CURRENT = """\
 CREATE VIEW {current}{name} AS SELECT * FROM "{name}"

@@ -12,7 +12,7 @@ from schemas.tables.catalogue import TABLES
 from tasks.lake.object_store.cache_folder import pull
 from tasks.publish.duckdb_file import LARGE_NAMES, declare
 from tasks.publish.duckdb_file import NAME as DUCKDB
-from tasks.publish.duckdb_views import OF_AGREEMENTS, quoted
+from tasks.publish.duckdb_views import OF_AGREEMENTS, STORAGE, quoted
 from tasks.publish.machine_tables import LISTING
 from tasks.verify.foreign_duckdb import opened
 from tasks.verify.publication import is_agreement, read_json
@@ -70,7 +70,7 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
                 found.differences += compare_rows(f"{DUCKDB}: {name}", held, made, key)
         with tempfile.TemporaryDirectory(prefix="salon-verify-") as folder:
             anew = Path(folder) / DUCKDB
-            with duckdb.connect(str(anew)) as database:
+            with duckdb.connect(str(anew), config=STORAGE) as database:
                 declare(database, lake_root, of.name)
             _compare_declared(found, of / DUCKDB, anew)
     except (duckdb.Error, pl.exceptions.PolarsError, OSError) as error:

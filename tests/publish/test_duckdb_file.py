@@ -149,6 +149,13 @@ def test_a_night_whose_note_is_spoiled_is_named(lake_root):
         write_duckdb(lake_root, "nightly")
 
 
+def test_a_duckdb_of_years_ago_opens_the_file(lake_root):
+    """Its header names the storage version: 64 and 65 are DuckDB 1.0 to 1.2 (duckdb.org/docs/stable/internals/storage)."""
+    header = write_duckdb(lake_root, "nightly").read_bytes()[:20]
+    assert header[8:12] == b"DUCK"
+    assert 64 <= int.from_bytes(header[12:20], "little") <= 65
+
+
 def test_without_tables_there_is_no_file(tmp_path):
     assert write_duckdb(tmp_path, "nightly") is None
     assert not (tmp_path / "publish").exists()

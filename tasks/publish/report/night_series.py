@@ -50,7 +50,7 @@ def nights(home: Path, n_charted: int) -> Nights | None:
     alarms = sorted(
         (row for row in rows if row["is_alarm"]), key=lambda row: (row["run_date"], id(row) in is_telling), reverse=True
     )
-    drawn = [*_drawings(alarmed_first, n_charted)]
+    drawn = [*_drawings(alarmed_first, n_charted, tells_judges=len({row["judge_model"] for row in rows}) > 1)]
     spent = sum(max((row["alpha_spent"] or 0.0 for row in mine), default=0.0) for mine in series)
     last = [mine[-1] for mine in series]
     young = [mine[-1] for mine in series if not _has_limits(mine)]
@@ -79,7 +79,7 @@ def _not_looked_at(unseen: Sequence[Row], n_series: int) -> Iterator[str]:
         yield f"{which} could not be looked at: {', '.join(sorted({words(row['reason']) for row in unseen}))}."
 
 
-def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
+def _drawings(series: Iterable[list[Row]], n_most: int, *, tells_judges: bool) -> Iterator[Figure]:
     """Each series, and below it its anchors' where no series before has shown them; `n_most` in all."""
     shown: set[tuple[Any, ...]] = set()
     for mine in series:
@@ -88,13 +88,15 @@ def _drawings(series: Iterable[list[Row]], n_most: int) -> Iterator[Figure]:
             mine[-1]["anchor_set"],
         )
         for of, is_new in (("", True), ("anchor_", anchors not in shown)):
-            if n_most > 0 and is_new and (figure := _figure(mine, of)) is not None:
-                shown |= {anchors} if of else set()
-                n_most -= 1
-                yield figure
+            figure = _figure(mine, of, tells_judges=tells_judges) if is_new and n_most else None
+            if figure is None:
+                break  # anchors stand below their own series, never below another's
+            shown |= {anchors} if of else set()
+            n_most -= 1
+            yield figure
 
 
-def _figure(series: list[Row], of: str) -> Figure | None:
+def _figure(series: list[Row], of: str, *, tells_judges: bool) -> Figure | None:
     """The drawing of a series, or with `anchor_` of its anchors; None where there is nothing to draw."""
     columns = {name: f"{of}{name}" for name in ("estimate", "ewma", "limit_low", "limit_high")}
     shown = [
@@ -111,7 +113,7 @@ def _figure(series: list[Row], of: str) -> Figure | None:
     who = "the frozen anchors" if of else first["model"]
     title = f"{who}: {words(first['dimension'])} under {first['rubric_id']}, version {first['rubric_version']}"
     label = f"{title}, judged by {_judges(series)}, over {len(shown)} nights. The last night is in the table below."
-    if any(row["is_bridged"] for row in shown):
+    if tells_judges or any(row["is_bridged"] for row in shown):
         title += f", judged by {_judges(series)}"
     return Figure(title, draw(nights_chart(shown, "mean"), shown, label), is_cut=False)
 

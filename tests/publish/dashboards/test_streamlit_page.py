@@ -1,5 +1,6 @@
 """infra/dashboards/streamlit_page.py, run with a `streamlit` that keeps what it is told to show."""
 
+import ast
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -96,6 +97,12 @@ def withdraw(file: Path, publication_id: str) -> None:
     write_duckdb(file.parents[3], "demo")
 
 
+def test_no_text_stands_alone_in_the_page_where_streamlit_would_show_it() -> None:
+    """Streamlit shows each expression of a script that is a statement; of texts all but the first."""
+    _, *rest = ast.parse(PAGE.read_text()).body
+    assert [line.lineno for line in rest if isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)] == []
+
+
 def test_publications_that_were_taken_back_are_marked(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file.parent / "latest.json").unlink()
     withdraw(file, digest("publication"))
@@ -152,8 +159,8 @@ ALARM = {"verdict": "unknown", "reason": "no_anchor", "is_alarm": True}
     [
         ([], ["Nothing was watched", "no drift before a second night"], "No alarm"),
         ([UNKNOWN, UNKNOWN], ["Nothing was watched", "Not watched: 2 nights of series, baseline_incomplete"], "No alarm"),
-        ([UNKNOWN, QUIET], ["No alarm in 1 nights of series", "Not watched: 1 nights of series, baseline"], "Nothing was"),
-        ([QUIET], ["No alarm in 1 nights of series"], "Not watched"),
+        ([UNKNOWN, QUIET], ["No alarm in 1 night of series", "Not watched: 1 night of series, baseline"], "Nothing was"),
+        ([QUIET], ["No alarm in 1 night of series"], "Not watched"),
         ([QUIET, ALARM], [], "No alarm"),
     ],
     ids=["one night", "the baseline is incomplete", "one is watched", "all are watched", "an alarm without a verdict"],

@@ -133,6 +133,16 @@ def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, sma
         assert text in page, text
 
 
+def test_a_run_that_may_have_cost_more_says_at_least(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    lake = Lake(tmp_path)
+    record(lake, 0, cost_usd=1.25, is_at_least=True)
+    record(lake, 1, cost_usd=1.5, is_at_least=False)
+    record(lake, 2, cost_usd=None, is_at_least=True)
+    runs = write_index(tmp_path).read_text().partition('<h2 id="runs-title"')[2]
+    assert re.findall(r'<td class="n">((?:at least )?\$[^<]*|–)</td>', runs) == ["–", "$1.50", "at least $1.25"]
+
+
 def test_nights_show_their_alarms_and_stand_nowhere_else(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     late = {
@@ -210,6 +220,21 @@ def test_the_anchors_are_drawn_once_and_stand_in_the_table(tmp_path, small, publ
     assert [name.partition(":")[0] for name in drawn] == ["north", "the frozen anchors", "south"], drawn
     for text in (">4.12 <", "weighted 4.38", ">4.90 to 5.10<"):
         assert text in page, text
+
+
+def test_of_several_judges_each_drawing_says_whose_it_is_and_no_anchors_stand_below_anothers_series(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    anchored = {"anchor_set": "a" * 64, "anchor_estimate": 4.0}
+    rows = [drift_row(n, judge_model=judge, measured_by=judge, **anchored) for judge in ("eye", "ear") for n in range(3)]
+    blocked = {"judge_model": "ear", "measured_by": "ear", "rubric_id": "mine", "estimate": None, "ewma": None}
+    rows += [drift_row(n, **blocked, **anchored) for n in range(3)]
+    write_living_table(tmp_path, DRIFT, "nightly", DRIFT.frame(rows))
+    drawn = re.findall(r"<figcaption[^>]*>([^<]*)<", write_index(tmp_path).read_text())
+    assert drawn == [
+        f"{who}: overall score under small, version 1, judged by {judge}"
+        for judge in ("ear", "eye")
+        for who in ("north", "the frozen anchors")
+    ]
 
 
 def test_two_versions_of_a_rubric_are_two_drawings(tmp_path, small, publish_one):
