@@ -27,7 +27,7 @@ class Standing:
     """What the rule looks at, counted over the means for prompts like these that can have an estimate.
 
     `n_cut_short`: cells that lack replies: more than one and more than 1 % of what was asked, or, where they are blocked, most of
-    what they lack.
+    what they lack. `n_unjudged` of these are comparisons by pairs with too few verdicts, for want of replies or not.
     """
 
     run_date: date
@@ -35,6 +35,7 @@ class Standing:
     n_estimates: int = 0
     n_blocked: int = 0
     n_cut_short: int = 0
+    n_unjudged: int = 0
 
     @property
     def share(self) -> float:
@@ -45,6 +46,11 @@ class Standing:
     def is_full(self) -> bool:
         """Whether no cell was cut short, and at least half of them have an estimate."""
         return self.n_cut_short == 0 and self.n_estimates > 0 and self.share >= 0.5
+
+    @property
+    def lack(self) -> str:
+        """What those cells lack that were cut short."""
+        return "lack replies" + " or verdicts" * (self.n_unjudged > 0)
 
     @property
     def is_good(self) -> bool:
@@ -66,7 +72,7 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
         return f"its run date, {new.run_date}, is before the current one's, {current.run_date}"
     if new.is_full or not (current.is_full or new.share < current.share):
         return None
-    n, n_current, lack = new.n_cut_short, 0, "lack replies"
+    n, n_current, lack = new.n_cut_short, 0, new.lack
     if not n:
         n, n_current, lack = new.n_cells - new.n_estimates, current.n_cells - current.n_estimates, "have no estimate"
     cause = f"{n} of its {new.n_cells} cells {lack}"
@@ -79,7 +85,7 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
 def why_not_good(new: Standing, last_good: Standing | None) -> str | None:
     """Why a publication is not the last good one, in a clause; None where it is."""
     if not new.is_good:
-        return f"{new.n_blocked} of its {new.n_cells} cells are blocked and {new.n_cut_short} lack replies"
+        return f"{new.n_blocked} of its {new.n_cells} cells are blocked and {new.n_cut_short} {new.lack}"
     if last_good is not None and new.run_date < last_good.run_date:
         return f"its run date, {new.run_date}, is before the last good one's, {last_good.run_date}"
     return None
@@ -98,7 +104,7 @@ def standing_of(tables: Mapping[Table, pl.DataFrame], run_date: date) -> Standin
     n_blocked_pairs = pairs.filter(status=CellStatus.BLOCKED.value).height
     return Standing(
         run_date, mine.height + pairs.height, mine["estimate"].count() + pairs["win_rate"].count(),
-        blocked.height + n_blocked_pairs, n_cut_short + n_blocked_pairs,
+        blocked.height + n_blocked_pairs, n_cut_short + n_blocked_pairs, n_blocked_pairs,
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import leaderboard_page
 from tasks.publish.machine_tables import LISTING, place_tables
 from tasks.publish.pointer import move_pointers
-from tasks.publish.promotion import standing_of
+from tasks.publish.promotion import standing_in, standing_of
 from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
 
@@ -67,7 +67,8 @@ def publish(lake_root: Path, made: Draft) -> Published:
         is_new = False if made.is_there else _written(lake_root, folder, made)
         if not is_new:
             pull(lake_root, folder.relative_to(lake_root).as_posix())
-    standing = standing_of(made.tables, name.run_date)
+    # of one that is there already the draft holds cells alone: why some lack a number stands beside them in its folder
+    standing = standing_of(made.tables, name.run_date) if is_new else standing_in(folder, name.run_date)
     why_not = move_pointers(lake_root, folder, benchmark=name.benchmark, standing=standing)
     return Published(folder, name.publication_id, is_new, why_not is None, why_not)
 

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from schemas.metrics import means_for_prompts_like_these
-from schemas.tables.published import BENCHMARK_LONG
-from tasks.publish.folders import GOOD_POINTER, POINTER
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
+from tasks.publish.folders import GOOD_POINTER, POINTER, PublicationName
 from tasks.publish.pointer import move_back, read_pointer
 from tasks.publish.promotion import Standing, standing_of, why_not_current, why_not_good
-from tests.support.small_lake import failing
+from tasks.publish.publication import Draft, publish
+from tests.support.small_lake import failing, filled_row, table_of
 
 DAY, BEFORE, AFTER = date(2026, 3, 2), date(2026, 3, 1), date(2026, 3, 3)
 WHOLE = "whole"
@@ -146,6 +147,34 @@ def test_two_pointers(tmp_path, small_cells, put, name_digest):  # type: ignore[
     assert "lack replies" in short.why_not_current
     named = [read_pointer(good.folder.parent, name) for name in (POINTER, GOOD_POINTER)]
     assert [found and found["publication_id"] for found in named] == [refused.publication_id, good.publication_id]
+
+
+def test_one_that_was_cut_short_does_not_become_current_by_starting_it_again(tmp_path, small_cells, put, name_digest):  # type: ignore[no-untyped-def]
+    """Then its cells alone are at hand; why they lack replies stands in its folder."""
+    put(tmp_path, small_cells)
+    is_first = pl.col("cell_id") == means_for_prompts_like_these(small_cells).drop_nulls("estimate")["cell_id"][0]
+    lacks = {"estimate": pl.lit(None, pl.Float64), "status": pl.lit("blocked"), "n_failed": pl.lit(9)}
+    short = small_cells.with_columns(pl.when(is_first).then(to).otherwise(name).alias(name) for name, to in lacks.items())
+    short = short.drop("failures", strict=False)
+    blocked = short.filter(is_first)
+    of_cell = [name for name in FAILURES.empty().columns if name not in {"reason", "n_failed"}]
+    lost = [filled_row(FAILURES, **row, reason="not_asked", n_failed=9) for row in blocked.select(of_cell).to_dicts()]
+    named = PublicationName("nightly", name_digest("short"), AFTER.replace(year=2027))
+    further = {FAILURES: table_of(FAILURES, lost)}
+    once = put(tmp_path, short, publication_id=named.publication_id, run_date=named.run_date, further=further)
+    again = publish(tmp_path, Draft(named, {BENCHMARK_LONG: short}, {}, is_there=True))
+    assert (once.is_new, once.is_current) == (True, False)
+    assert (again.is_new, again.is_current, again.why_not_current) == (False, False, once.why_not_current)
+
+
+def test_comparisons_by_pairs_with_too_few_verdicts_are_not_said_to_lack_replies() -> None:
+    pairs = [{"category": "__macro__", "status": status, "win_rate": rate} for status, rate in (("ok", 0.5), ("blocked", None))]
+    refused = pl.DataFrame([filled_row(PREFERENCES, **row) for row in pairs], PREFERENCES.empty().schema)
+    new = standing_of({BENCHMARK_LONG: cells(WHOLE), PREFERENCES: refused}, DAY)
+    assert (
+        why_not_current(new, standing(WHOLE, BEFORE))
+        == "1 of its 10 cells lack replies or verdicts, and none of the current one's 8"
+    )
 
 
 LATE, FILTERED, NONE = "stopped by the budget late", "one cell filtered", "all filtered"
