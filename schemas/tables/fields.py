@@ -128,7 +128,7 @@ ORIGIN = text("origin", "Where the reply came from.", null=True, values=ReplyOri
 DIMENSION = text("dimension", "The dimension's key in its rubric.")
 SCORE = number("score", "The judge's score; null if the reply gave none or it could not be read.")
 SCORE_STATUS = text("status", "Whether the dimension has a score, and if not, what happened.", values=ScoreStatus)
-NOTE = text("note", "What the judge wrote beside the score, or beside all scores of a reply.", null=True)
+NOTE = text("note", "What the judge wrote beside the score or all scores of a reply; tags are spaces.", null=True)
 SCORE_SPAN = text(
     "score_span",
     "Position of the score in reply_text, as JSON: [start, end] in characters from 0, end excluded. Null without a score, and "

@@ -219,8 +219,9 @@ def test_what_the_judges_of_pairs_find_is_said_together_and_first():
         pl.concat(verdicts([*pairs_of("3", "2", mine), *pairs_of("2", "1", "a " * 40)], judge) for judge, mine in words.items())
     )
     together = pair_answers_together(pair_boards(made))
-    assert together == {"pairs": ["a and b find 3 better than 2; c cannot tell.", "1 of 240 pairs lacks a verdict."]}
+    best, newest = "By all 3 judges 3 may be the best; by c also 2.", "a and b find 3 better than 2; c cannot tell."
+    assert together == {"pairs": [best, newest, "1 of 240 pairs lacks a verdict."]}
     cells, name = placed({BENCHMARK_LONG: BENCHMARK_LONG.empty()}), PublicationName("bench", "f" * 64, date(2026, 1, 1))
     page = leaderboard_page(cells, name, pair_boards(made))
-    assert page.index("pairs, all judges: a and b find 3 better than 2") < page.index("pairs judged by a")
+    assert page.index(f"pairs, all judges: {best} {newest}") < page.index("pairs judged by a")
     assert pair_answers_together(pair_boards(tables(verdicts(pairs_of("3", "2", words["a"]), "a")))) == {}

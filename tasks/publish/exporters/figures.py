@@ -27,7 +27,7 @@ from tasks.publish.standings.exam import marks
 
 FIGURES = (
     "estimate", "se", "ci_low", "ci_high", "bound_low", "bound_high", "coverage", "n_prompts", "n_images", "n_judgements",
-    "n_scored", "n_failed",
+    "n_scored", "n_failed", "n_not_applicable", "n_rule_violations",
 )  # fmt: skip
 """Columns of benchmark_long. A null is left out: no receiver is told a number that was not published."""
 
@@ -54,7 +54,7 @@ class Cell:
 
     def numbers(self, columns: Sequence[str]) -> dict[str, float]:
         """Its figures by `name/column`."""
-        return {f"{self.name}/{column}": float(self.row[column]) for column in columns if self.row[column] is not None}
+        return {f"{self.name}/{column}": float(self.row[column]) for column in columns if self.row.get(column) is not None}
 
 
 @dataclass(frozen=True, slots=True)

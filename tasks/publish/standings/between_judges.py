@@ -10,7 +10,7 @@ from itertools import chain
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of, not_ranked
-from tasks.publish.standings.wording import Row, best_first, namer, tells_best
+from tasks.publish.standings.wording import Row, best_first, namer
 
 _TURNED = ComparisonVerdict.FAILURES_COULD_TURN_IT
 _CLAIMS = {ComparisonVerdict.HIGHER: "better", ComparisonVerdict.LOWER: "worse"}
@@ -58,24 +58,31 @@ def _best(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     by_judge = {judge: mine for judge, mine in by_judge.items() if mine}
     if len(by_judge) < 2:
         return []
-    without = [judge for judge in judges if judge not in by_judge]
-    unlike = _ranked_by_others({judge: [name(row) for row in mine] for judge, mine in by_judge.items()})
+    names = {judge: [name(row) for row in mine] for judge, mine in by_judge.items()}
+    may_be = {judge: [name(row) for row in mine if row["rank_low"] == 1] for judge, mine in by_judge.items()}
+    return best_by_each(names, may_be, [judge for judge in judges if judge not in by_judge])
+
+
+def best_by_each(
+    ranked: Mapping[str, Sequence[str]], may_be: Mapping[str, Sequence[str]], without: Sequence[str] = ()
+) -> list[str]:
+    """Which may be the best, by all judges that ranked and by some alone: by judge whom it ranked, and who leads."""
+    unlike = _ranked_by_others(ranked)
     unlike += [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no ranking"] if without else []
     behind = f" ({'; '.join(unlike)})" if unlike else ""
-    if not any(tells_best(mine) for mine in by_judge.values()):
-        return [f"{_none_of(by_judge)} can tell which is best{behind}."]
-    may_be = {judge: [name(row) for row in mine if row["rank_low"] == 1] for judge, mine in by_judge.items()}
+    if all(len(may_be[judge]) == len(names) for judge, names in ranked.items()):
+        return [f"{_none_of(ranked)} can tell which is best{behind}."]
     common = reduce(lambda found, names: [one for one in found if one in names], may_be.values())
     if not common:
         each = "; ".join(_in_turn(may_be, lambda judges, names: f"by {judges} {names}", "by {} otherwise"))
-        return [f"None may be the best by {_all_of(by_judge)}{behind}: {each}."]
+        return [f"None may be the best by {_all_of(ranked)}{behind}: {each}."]
     further = _by_names(may_be, common)
     if not further:
-        found = f"{_all_of(by_judge)} find {common[0]} the best"
-        told = found if len(common) == 1 else f"By {_all_of(by_judge)} {listed(common)} may each be the best"
+        found = f"{_all_of(ranked)} find {common[0]} the best"
+        told = found if len(common) == 1 else f"By {_all_of(ranked)} {listed(common)} may each be the best"
         return [f"{_capital(told)}{behind}."]
     many = "may be" if len(common) == 1 else "may each be"
-    return [f"By {_all_of(by_judge)} {listed(common)} {many} the best{behind}; {further}."]
+    return [f"By {_all_of(ranked)} {listed(common)} {many} the best{behind}; {further}."]
 
 
 def _ranked_by_others(ranked: Mapping[str, Sequence[str]]) -> list[str]:

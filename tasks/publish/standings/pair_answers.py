@@ -5,7 +5,7 @@ from itertools import groupby
 
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction
 from tasks.publish.standings.answers import best_of, listed
-from tasks.publish.standings.between_judges import found_by_each
+from tasks.publish.standings.between_judges import best_by_each, found_by_each
 from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, verdict, win_rate
 from tasks.publish.standings.wording import counted
 
@@ -24,8 +24,18 @@ def pair_answers_together(boards: Sequence[PairBoard]) -> dict[str, list[str]]:
         if len(mine) > 1 and len({board.dimension for board in mine}) == 1:
             rows = ((board, row) for board in mine for row in _told(board))
             claims = ((one.name(row, "_a"), one.name(row, "_b"), row["verdict"], one.judge_model) for one, row in rows)
-            found[rubric_id] = [*found_by_each(claims), _unjudged(mine)]
+            found[rubric_id] = [*_best_together(mine), *found_by_each(claims), _unjudged(mine)]
     return found
+
+
+def _best_together(boards: Sequence[PairBoard]) -> list[str]:
+    """The same of several judges, where each ranked three or more; without verdicts they may still say nothing of the newest."""
+    if any((board.n_ranked or 0) <= 2 for board in boards):
+        return []
+    ranked = {one.judge_model: [row for row in one.ratings if row["rank_low"] is not None] for one in boards}
+    names = {one.judge_model: [one.name(row) for row in ranked[one.judge_model]] for one in boards}
+    first = {one.judge_model: [one.name(row) for row in ranked[one.judge_model] if row["rank_low"] == 1] for one in boards}
+    return best_by_each(names, first)
 
 
 def _best(board: PairBoard) -> list[str]:

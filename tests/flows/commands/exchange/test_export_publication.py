@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 COLUMNS = (
     "estimate", "se", "ci_low", "ci_high", "bound_low", "bound_high", "coverage", "n_prompts", "n_images", "n_judgements",
-    "n_scored", "n_failed",
+    "n_scored", "n_failed", "n_not_applicable", "n_rule_violations",
 )  # fmt: skip
 NAMES = {"wandb": "team/nightly", "mlflow": "nightly", "huggingface": "acme/nightly", "eee": "acme"}
 
