@@ -53,44 +53,58 @@ class ModelPin:
         if answered_model == self._first:
             return None
         async with self._asking:  # the first replies come together, and one of them is enough
-            if self._first is None:
-                remember = partial(self._remember, answered_model=answered_model)
-                first, self._is_held = await self.ledger.alone(remember)
+            if answered_model != self._first:
+                first, self._is_held = await self.ledger.alone(partial(self._remember, answered_model=answered_model))
                 self._first = self.judge.one_name(first)  # what is stored is from before the file listed names, perhaps
         if answered_model == self._first:
             return None
-        since = "on the nights before" if self._is_held else "when this plan was started"
-        error = JudgeChangedError(
-            f"judge {self.judge.id} answered as {self._first} {since}, and answers as {answered_model} now; "
-            "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
-            "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
-            "same judge under two names, as behind a gateway, list them: accept_models = […]"
-            + ('. Or continue with the new one: on_model_change = "alert" under [[judges]]' if self._is_held else "")
-        )
-        error.judge_id = self.judge.id
-        return error
+        return _changed(self.judge, self._first, f"answers as {answered_model} now", is_held=self._is_held)
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
-        """The model to hold to, and whether it is that of the nights before."""
-        held = _Answering(_held(self.plan_id), self.judge.id).read(connection)
+        """The model to hold to, and whether it is that of the nights before; then the one that answered is kept for hold()."""
+        held, own = _Answering(_held(self.plan_id), self.judge.id).read(connection), _Answering(self.plan_id, self.judge.id)
         if held is not None and self.judge.one_name(held) != answered_model:
+            own.delete(connection)
+            own.write(connection, answered_model)
             return held, True
-        own = _Answering(self.plan_id, self.judge.id)
         own.write(connection, answered_model)
         return own.read(connection) or answered_model, False
 
 
 def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> None:
-    """Hold a night's plan to the models that answered on the night before, for judges with `on_model_change = "stop"` alone."""
+    """Hold a night's plan to the models that answered on the night before, for judges with `on_model_change = "stop"` alone.
 
-    def write(connection: Connection) -> None:
+    Raises JudgeChangedError where another one answered at an earlier start: each start would buy some more replies of it.
+    """
+
+    def write(connection: Connection) -> list[JudgeChangedError]:
+        changed = []
         for judge in judges:
             last, held = _Answering(_nights(name_in_ledger), judge.id).read(connection), _Answering(_held(plan_id), judge.id)
+            was_held, now = held.read(connection) is not None, _Answering(plan_id, judge.id).read(connection)
             held.delete(connection)
-            if last is not None and judge.on_model_change == "stop":
-                held.write(connection, last)
+            if last is None or judge.on_model_change != "stop":
+                continue
+            held.write(connection, last)
+            if was_held and now is not None and judge.one_name(now) != judge.one_name(last):
+                changed.append(_changed(judge, last, f"answered as {now} when this night was last started", is_held=True))
+        return changed
 
-    ledger.alone_now(write)
+    for error in ledger.alone_now(write):
+        raise error
+
+
+def _changed(judge: Judge, before: str, now: str, *, is_held: bool) -> JudgeChangedError:
+    since = "on the nights before" if is_held else "when this plan was started"
+    error = JudgeChangedError(
+        f"judge {judge.id} answered as {before} {since}, and {now}; "
+        "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
+        "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
+        "same judge under two names, as behind a gateway, list them: accept_models = […]"
+        + ('. Or continue with the new one: on_model_change = "alert" under [[judges]]' if is_held else "")
+    )
+    error.judge_id = judge.id
+    return error
 
 
 def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:

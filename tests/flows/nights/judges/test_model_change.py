@@ -51,7 +51,16 @@ def test_nights_are_held_to_the_model_that_answered(
     assert "answered as eye-of-april on the nights before, and answers as eye-of-may now" in stopped.err
     assert 'on_model_change = "alert"' in stopped.err
     assert provider.n - n < N_SAMPLES
-    assert night(3, "alert").code == 0
+    n = provider.n
+    for _ in range(2):
+        again = night(3, "stop")
+        assert (again.code, provider.n) == (3, n), "each start would buy some more"
+        assert "eye-of-april on the nights before, and answered as eye-of-may when this night was last started" in again.err
+    taken = night(3, "alert")
+    assert taken.code == 0
+    assert "answered as eye-of-april on the night before, and as eye-of-may now" in taken.out
+    fourth = night(4, "stop")
+    assert (fourth.code, "answered as" in fourth.out) == (0, False)
     assert night(2).out.startswith("the night of 2026-03-02 is already published")
 
 
