@@ -3,7 +3,9 @@
 Formulae, assumptions and sources stand in docs/nights.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ from schemas.tables.nights import BRIDGES, NIGHTS
 from schemas.tables.table import conform
 from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
+
+_OF = ["rubric_id", "rubric_version", "dimension"]
 
 MIN_PROMPTS = 10  # in all: with fewer a jackknife says little about its own error
 
@@ -37,12 +41,11 @@ def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bo
     on = [name for name in [*JUDGED, *UNIT] if name != "judge_model"]
     old, new = (means.filter(pl.col("judge_model") == judge).drop("judge_model") for judge in (judge_old, judge_new))
     common = old.join(new, on=on, suffix="_new").sort(on)
-    key = ["rubric_id", "rubric_version", "dimension"]
     found = []
-    for one in common.partition_by(key, maintain_order=True):
+    for one in common.partition_by(_OF, maintain_order=True):
         fitted = _fitted(one, has_slope=has_slope)
         figures = asdict(fitted) if isinstance(fitted, Bridge) else {}
-        named = {name: one[name][0] for name in key} | {"judge_old": judge_old, "judge_new": judge_new}
+        named = {name: one[name][0] for name in _OF} | {"judge_old": judge_old, "judge_new": judge_new}
         is_fitted = isinstance(fitted, Bridge)
         found.append(
             named | figures
@@ -53,30 +56,55 @@ def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bo
 
 
 def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
-    """The NIGHTS of the old judge carried to the new one's scale and put before the new one's own, as one series.
+    """The NIGHTS of earlier judges carried to the present one's scale, with its own as measured, as one series.
 
-    `se` and `anchor_se` hold the bridge's error too; `bridge_se` and `anchor_bridge_se` hold it alone. Where both judges scored
-    a night, the new one's row stays. Dimensions without a bridge keep their own series under the old judge. Bridges of several
-    pairs of judges are crossed in their order, so that a third judge goes on with what the first one began.
+    `se` and `anchor_se` hold the bridges' error too; `bridge_se` and `anchor_bridge_se` hold it alone. Of judges that scored the
+    same night, the present one's row stays, else that of the fewest bridges. Dimensions without a bridge keep their own series
+    under the old judge. The bridges' order says who is present; a third judge goes on with what the first one began.
     """
-    for pair in bridge.partition_by("judge_old", "judge_new", maintain_order=True):
-        nights = _crossed(nights, pair)
-    return nights
+    ready = bridge.filter(pl.col("status") == CellStatus.OK.value).drop("reason", "status")
+    steps = [
+        one | {"origin": judge, "n_crossed": n_crossed}
+        for of in ready.partition_by(_OF, maintain_order=True)
+        for judge, path in _paths(of.to_dicts()).items()
+        for n_crossed, one in enumerate(path)
+    ]
+    whole = nights.with_columns(n_crossed=0, origin="judge_model")
+    schema = pl.Schema({**ready.schema, "origin": pl.String(), "n_crossed": whole.schema["n_crossed"]})
+    for step in pl.DataFrame(steps, schema=schema).sort("n_crossed").partition_by("n_crossed", maintain_order=True):
+        whole = _crossed(whole, step)
+    whole = whole.sort("n_crossed", "measured_by").unique(NIGHTS.key, keep="first", maintain_order=True)
+    return pl.DataFrame(conform(whole.select(NIGHTS.columns).sort(NIGHTS.key), NIGHTS))
 
 
-def _crossed(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
-    """The same for the bridge of one pair of judges."""
-    ready = bridge.filter(pl.col("status") == CellStatus.OK.value)
-    on = ["rubric_id", "rubric_version", "dimension", "judge_model"]
-    crossing = nights.join(ready.drop("reason", "status").rename({"judge_old": "judge_model"}), on=on, how="inner")
-    moved = crossing.with_columns(
+def _paths(crossings: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """By judge, the fewest of a dimension's bridges to the judge whose series has its nights now; of as many, the latest."""
+    present = {judge: judge for one in crossings for judge in (one["judge_old"], one["judge_new"])}
+    for one in crossings:
+        present |= {judge: one["judge_new"] for judge, now in present.items() if now == one["judge_old"]}
+    paths = dict[str, list[dict[str, Any]]]()
+    for end in sorted(set(present.values())):
+        reached: dict[str, list[dict[str, Any]]] = {end: []}
+        ahead = [end]
+        for judge in ahead:
+            for one in reversed(crossings):
+                if one["judge_new"] == judge and one["judge_old"] not in reached:
+                    reached[one["judge_old"]] = [one, *reached[judge]]
+                    ahead.append(one["judge_old"])
+        paths |= {judge: path for judge, path in reached.items() if present[judge] == end}
+    return paths
+
+
+def _crossed(nights: pl.DataFrame, step: pl.DataFrame) -> pl.DataFrame:
+    """The nights with those that cross one of these bridges, each the next of its judge's path, on the further side."""
+    on = [*_OF, "origin", "n_crossed"]
+    moved = nights.join(step, on=on, how="inner").with_columns(
         judge_model="judge_new",
+        n_crossed=pl.col("n_crossed") + 1,
         **_carried("estimate", "se", "bridge_se"),
         **_carried("anchor_estimate", "anchor_se", "anchor_bridge_se"),
-    ).select(NIGHTS.columns)
-    kept = nights.join(ready.rename({"judge_old": "judge_model"}), on=on, how="anti").select(NIGHTS.columns)
-    whole = pl.concat([kept, moved.join(kept, on=NIGHTS.key, how="anti")]).sort(NIGHTS.key)
-    return pl.DataFrame(conform(whole, NIGHTS))
+    )
+    return pl.concat([nights.join(step, on=on, how="anti"), moved.select(nights.columns)])
 
 
 def _carried(value: str, se: str, bridge_se: str) -> dict[str, pl.Expr]:

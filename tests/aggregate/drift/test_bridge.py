@@ -165,3 +165,34 @@ def test_two_bridges_add_up(bridge):
     assert twice["judge_model"].unique().to_list() == ["newest"]
     assert twice["bridge_se"].to_list() == pytest.approx([math.sqrt(2) * bridge["offset_se"][0]] * 8, abs=1e-12)
     assert twice["estimate"].to_list() == pytest.approx([value + 2 * bridge["offset"][0] for value in OLD], abs=1e-12)
+
+
+SHIFTS = {"ab": 1.0, "ba": -2.0, "bc": 4.0, "ca": -8.0, "ac": 16.0}
+
+
+@pytest.mark.parametrize(
+    ("made", "present", "crossed"),
+    [
+        ("ab bc", "c", {"a": ["ab", "bc"], "b": ["bc"], "c": []}),
+        ("ab ba", "a", {"a": [], "b": ["ba"]}),
+        ("ba ab", "b", {"a": ["ab"], "b": []}),
+        ("ab bc ca", "a", {"a": [], "b": ["bc", "ca"], "c": ["ca"]}),
+        ("ab bc ac", "c", {"a": ["ac"], "b": ["bc"], "c": []}),
+    ],
+    ids=["one after the other", "there and back", "and there again", "back from a third", "a shorter way"],
+)
+def test_nights_of_the_present_judge_are_as_measured_and_others_cross_the_fewest_bridges(bridge, made, present, crossed):
+    """`made`: the judges of each bridge, in their order. Nights 3, 6, … are two judges', and the present one's count."""
+    bridges_made = pl.concat([
+        bridge.with_columns(judge_old=pl.lit(pair[0]), judge_new=pl.lit(pair[1]), offset=SHIFTS[pair], offset_se=0.03)
+        for pair in made.split()
+    ])  # fmt: skip
+    nights = [series([7.0] * 4, judge, 3 * n) for n, judge in enumerate(sorted(crossed, key=lambda judge: judge == present))]
+    found = joined(pl.concat(nights), bridges_made).sort("run_date")
+    assert (found.height, found["judge_model"].unique().to_list()) == (3 * len(crossed) + 1, [present])
+    assert found.filter(measured_by=present).height == 4
+    for judge, over in crossed.items():
+        own = found.filter(measured_by=judge).select("estimate", "anchor_estimate", "bridge_se", "anchor_bridge_se").unique()
+        shift, error = sum(SHIFTS[pair] for pair in over), 0.03 * math.sqrt(len(over))
+        assert own.row(0) == pytest.approx((7 + shift, 5 + shift, error, error), abs=1e-12)
+        assert own.height == 1
