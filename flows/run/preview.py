@@ -97,13 +97,12 @@ class Preview:
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
     asked: Asked = field(default_factory=Asked)
     taken_usd: float = 0.0  # of max_usd, by earlier starts of the same night
-    changed: Sequence[str] = ()  # rubrics and judges that ask otherwise than in the publication that is current
+    changed: Sequence[str] = ()  # in sentences, what rubrics and judges ask otherwise than the publication that is current
 
     @property
     def notes(self) -> list[str]:
         """What the reader should know of the sources, and of what asks otherwise than before."""
-        anew = "changed requests are paid for again, and the numbers will not be comparable with the current publication"
-        return [*self.dataset.notes, *self.found.notes, *(f"{one}: {anew}" for one in self.changed)]
+        return [*self.dataset.notes, *self.found.notes, *self.changed]
 
     @property
     def left_usd(self) -> float | None:

@@ -16,7 +16,7 @@ from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.plan.anchors import OFF_BOARD
 from tasks.publish.folders import LAYOUT, publication_folder
-from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance, replaced_judges
+from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance, renamed_judges, replaced_judges
 from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import Publication, checked_file
 from tasks.publish.standings.wording import counted
@@ -48,21 +48,23 @@ def before(run: RunContext) -> Before:
 
 
 def asks_otherwise(run: RunContext) -> list[str]:
-    """What a run that has not happened would ask otherwise than the publication that is current now."""
+    """In sentences, what a run that has not happened would ask otherwise than the publication that is current now."""
     found = _current(run)
-    return _not_comparable(run, read_provenance(found.folder) or {}) if found else []
+    was = (read_provenance(found.folder) or {}) if found else {}
+    anew = "changed requests are paid for again, and the numbers will not be comparable with the current publication"
+    return [*(f"{one}: {anew}" for one in _not_comparable(run, was)), *_renamed(run, was)]
 
 
 def differs_from_night(run: StageContext, publication_id: str) -> str | None:
     """In a sentence, what the file asks otherwise than the run's night, which stands whole; None where it asks the same."""
     folder = publication_folder(run.lake.root, run.benchmark.name, publication_id)
     was = read_provenance(folder) or {}
-    changed = [*_asked_otherwise(run, was), *added_or_dropped(was, provenance(run))]
+    changed, renamed = [*_asked_otherwise(run, was), *added_or_dropped(was, provenance(run))], _renamed(run, was)
     if not changed:
-        return None
+        return f"{'; '.join(renamed)}. The night of {run.run_date} stays as published" if renamed else None
     return (
-        f"{', '.join(changed)}: the file now asks something other than the night of {run.run_date} did. That night stays as "
-        "published; the next one uses the new file. To redo this one, withdraw it first: "
+        f"{'; '.join([*renamed, ', '.join(changed)])}: the file now asks something other than the night of {run.run_date} did. "
+        "That night stays as published; the next one uses the new file. To redo this one, withdraw it first: "
         f'salon withdraw FILE {publication_id[:12]} --because "…"'
     )
 
@@ -74,6 +76,19 @@ def _asked_otherwise(run: StageContext, was: Mapping[str, Any]) -> list[str]:
 def _not_comparable(run: StageContext, was: Mapping[str, Any]) -> list[str]:
     """Who asks otherwise, or asks in place of another."""
     return [*_asked_otherwise(run, was), *replaced_judges(was, provenance(run))]
+
+
+def _renamed(run: StageContext, was: Mapping[str, Any]) -> list[str]:
+    """A sentence for each judge of which only the name is another than in a provenance."""
+    said = []
+    for old, new in renamed_judges(was, provenance(run)).items():
+        keep = "remove its name" if old == run.judge(new).model else f'name = "{old}"'
+        said.append(
+            f"judge {new} is {old} renamed: its requests are the same, and stored replies count. But series and alarms go by "
+            f"the name: those of {old} end, also alarms that are open, and {new} has none of its nights. To go on with them, "
+            f"keep the old name ({keep})"
+        )
+    return said
 
 
 def _current(run: RunContext) -> Publication | None:
@@ -143,6 +158,8 @@ def say_what_changed(run: RunContext, was: Before, cells: pl.DataFrame, *, is_ne
     changed = _not_comparable(run, was.provenance) if is_new else []
     if changed:
         run.reporter.say(f"{', '.join(changed)}: the numbers are not comparable with those of the previously current publication")
+    for renamed in _renamed(run, was.provenance) if is_new else ():
+        run.reporter.say(renamed)
     gone = sorted(set(was.checkpoints) - checkpoints_in(cells), key=lambda one: (one[0], natural_key(one[1]), one[1]))
     if gone and is_all:
         run.reporter.say(_gone(gone))

@@ -144,7 +144,7 @@ def take_snapshot(run: RunContext, planned: Plan) -> str:
 
 def read(run: RunContext, planned: Plan) -> str:
     """The snapshot's replies read into scores. A reading that stands in the lake is not made again."""
-    key = reading_id(run.ids.snapshot_id, run.rubrics, run.ids.code_version)
+    key = reading_id(run.ids.snapshot_id, run.rubrics, run.ids.code_version, run.benchmark.judges)
     if run.lake.is_complete(SCORES, key):
         return key
     run.reporter.start("read", len(planned.parts))

@@ -186,7 +186,7 @@ def _verify_stages(verdict: Verdict, published: Reopened, lake: Lake, reporter: 
         verdict.add("replies", *check_replies(run.lake, ids))
     again: Path | None = None
     with _step(verdict, reporter, "scores"):
-        verdict.add("scores", *read_again(run.lake, ids, run.rubrics))
+        verdict.add("scores", *read_again(run.lake, ids, run.rubrics, run.benchmark.judges))
         with _tried(verdict, SCORES.name):
             verdict.differ(SCORES.name, compare_parts(SCORES, stored, ids.reading_id, run.lake, ids.reading_id))
         with _step(verdict, reporter, "tables"):

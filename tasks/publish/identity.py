@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -114,6 +115,8 @@ def added_or_dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         were, are = _names_in(before), _names_in(now)
     except (AttributeError, KeyError, TypeError):
         return []
+    renamed = {f"judge {name}" for name in chain(*renamed_judges(before, now).items())}
+    were, are = ([one for one in names if one not in renamed] for names in (were, are))
     return [*(f"{one} (added)" for one in are if one not in were), *(f"{one} (dropped)" for one in were if one not in are)]
 
 
@@ -123,8 +126,19 @@ def replaced_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
         were, are = ([_name_of(judge) for judge in said["settings"]["judges"]] for said in (before, now))
     except (AttributeError, KeyError, TypeError):
         return []
-    added, dropped = ([one for one in some if one not in others] for some, others in ((are, were), (were, are)))
+    renamed = {*chain(*renamed_judges(before, now).items())}
+    added, dropped = ([one for one in some if one not in {*others, *renamed}] for some, others in ((are, were), (were, are)))
     return [f"judge {', '.join(added)} (in place of {', '.join(dropped)})"] if added and dropped else []
+
+
+def renamed_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
+    """Of two provenances, the judges that send the same requests under another name, old to new. Empty as above."""
+    try:
+        were, are = ({_name_of(judge): judge for judge in said["settings"]["judges"]} for said in (before, now))
+    except (AttributeError, KeyError, TypeError):
+        return {}
+    gone, come = were.keys() - are.keys(), are.keys() - were.keys()
+    return {old: new for old in sorted(gone) for new in sorted(come) if not _asked_by_others(were[old], are[new])}
 
 
 def _names_in(said: Mapping[str, Any]) -> list[str]:
@@ -150,10 +164,12 @@ def _changed_judges(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[s
     judges = {_name_of(judge): judge for judge in before}
     for judge in now:
         name = _name_of(judge)
-        other = judges.get(name, {})
-        changed = [word for word in _ASKED_BY if word in other and other[word] != judge[word]]
-        if changed:
+        if changed := _asked_by_others(judges.get(name, {}), judge):
             yield f"judge {name} ({', '.join(changed)})"
+
+
+def _asked_by_others(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    return [word for word in _ASKED_BY if word in was and was[word] != now[word]]
 
 
 def _settings(benchmark: Benchmark) -> dict[str, Any]:

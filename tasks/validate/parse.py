@@ -11,6 +11,7 @@ import polars as pl
 
 from rubrics.model import Rubric, Variant
 from rubrics.replies.read import parse_reply
+from schemas.benchmark.judges import Judge
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.records import ReadScores
 from schemas.statuses.rows import ParseReason, ReplyStatus, ScoreStatus
@@ -76,10 +77,12 @@ def parse_part(requests: pl.DataFrame, replies: pl.DataFrame, rubrics: Mapping[s
     return pl.concat([read_rows, figures_of_requests(read_rows, rubrics)]).sort(*SCORES.key)
 
 
-def reading_id(snapshot_id: str, rubrics: Mapping[str, Rubric], code_version: str) -> str:
-    """sha256 hex of what a reading depends on: the replies, the rubrics' digests and the code."""
+def reading_id(snapshot_id: str, rubrics: Mapping[str, Rubric], code_version: str, judges: Iterable[Judge] = ()) -> str:
+    """sha256 hex of what a reading depends on: the replies, the rubrics' digests, the code and judges' names of their own."""
     digests = {rubric.id: rubric.digest for rubric in rubrics.values()}
-    named = {"code_version": code_version, "rubrics": digests, "snapshot_id": snapshot_id}
+    named: dict[str, object] = {"code_version": code_version, "rubrics": digests, "snapshot_id": snapshot_id}
+    if renamed := {judge.id: judge.model for judge in judges if judge.id != judge.model}:
+        named["judges"] = renamed
     return hashlib.sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 
 from rubrics.model import Rubric
+from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import IMAGE
 from schemas.statuses.rows import ReplyStatus, SampleStatus
@@ -153,9 +154,12 @@ def check_replies(lake: Lake, ids: RunIds) -> tuple[list[Difference], str, Tally
     return found, f"{n_replies:,} replies against the snapshot's id", Tally(Layer.REPLY, n_replies, "replies", n_undigested, why)
 
 
-def read_again(lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric]) -> tuple[list[Difference], str, Tally]:
+def read_again(
+    lake: Lake, ids: RunIds, rubrics: Mapping[str, Rubric], judges: Sequence[Judge]
+) -> tuple[list[Difference], str, Tally]:
     """Every reply read again, into the lake's own scores."""
-    found = check_identity("reading_id", ids.reading_id, reading_id(ids.snapshot_id, rubrics, ids.code_version))
+    known = [reading_id(ids.snapshot_id, rubrics, ids.code_version, some) for some in (judges, ())]  # (): as releases before did
+    found = check_identity("reading_id", ids.reading_id, known[ids.reading_id == known[1]])
     staging, n_rows, read = stage(lake, SCORES), 0, []
     for path in lake.parts(REQUESTS, ids.plan_id):
         index = int(path.stem.removeprefix("part-"))

@@ -21,6 +21,8 @@ from tasks.publish.identity import (
     code_version,
     provenance,
     publication_id,
+    renamed_judges,
+    replaced_judges,
 )
 from tasks.publish.machine_tables import record_run, runs
 from tests.support.data_dictionary import data_dictionary
@@ -172,13 +174,33 @@ SAYS_NOTHING = [
 def test_a_provenance_that_says_nothing_usable_changes_nothing(before):
     assert asked_otherwise(before, said_of({"r": RUBRIC}), one_digest) == []
     assert added_or_dropped(before, said_of({"r": RUBRIC})) == []
+    assert renamed_judges(before, said_of({"r": RUBRIC}, name="other")) in ({}, {"m": "other"})
 
 
 def test_what_only_one_of_two_provenances_has_is_named():
-    before, now = said_of({"r": RUBRIC, "gone": RUBRIC}), said_of({"r": RUBRIC, "new": RUBRIC}, name="other")
+    before, now = said_of({"r": RUBRIC, "gone": RUBRIC}), said_of({"r": RUBRIC, "new": RUBRIC}, model="other")
     told = ["rubric new (added)", "judge other (added)", "rubric gone (dropped)", "judge m (dropped)"]
     assert added_or_dropped(before, now) == told
     assert added_or_dropped(before, before) == []
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "renamed", "replaced"),
+    [
+        ({}, {"name": "other"}, {"m": "other"}, []),
+        ({"name": "other"}, {}, {"other": "m"}, []),
+        ({"name": "one"}, {"name": "other", "base_url": "http://h/v1", "mode": "batch", "repeats": 2}, {"one": "other"}, []),
+        ({}, {"name": "other", "detail": "low"}, {}, ["judge other (in place of m)"]),
+        ({}, {"model": "other"}, {}, ["judge other (in place of m)"]),
+        ({}, {}, {}, []),
+    ],
+    ids=["gets a name", "loses it", "changes it", "and is shown pictures otherwise", "another model", "keeps it"],
+)
+def test_a_judge_of_the_same_requests_under_another_name_is_renamed_and_not_replaced(was, now, renamed, replaced):
+    before, after = said_of({}, **was), said_of({}, **now)
+    assert renamed_judges(before, after) == renamed
+    assert replaced_judges(before, after) == replaced
+    assert bool(added_or_dropped(before, after)) == bool(replaced)
 
 
 def test_code_version_sees_every_change_of_the_code_and_nothing_else(tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rubrics.model import Dimension, Items, Probability, ReplyFormat, Variant
+from schemas.benchmark.judges import Judge
 from schemas.errors import CorruptLakeError, RubricError
 from schemas.statuses.rows import ParseReason, ReplyStatus
 from schemas.tables.stored import SCORES
@@ -209,14 +210,17 @@ def test_facts_that_are_no_json_object_are_a_corrupt_lake(lakes):
         parse_part(*marks(("answered", GOOD), facts="[1]"), lakes.rubrics)
 
 
-def test_reading_id_follows_replies_rubrics_and_code(lakes):
+def test_reading_id_follows_replies_rubrics_code_and_names(lakes):
     changed = lakes.rubrics | {"marks": replace(lakes.rubrics["marks"], digest="0" * 64)}
     found = {
         reading_id("s", lakes.rubrics, "v"), reading_id("t", lakes.rubrics, "v"), reading_id("s", lakes.rubrics, "w"),
-        reading_id("s", changed, "v"),
+        reading_id("s", changed, "v"), reading_id("s", lakes.rubrics, "v", [Judge(model="m", name="n")]),
     }  # fmt: skip
-    assert len(found) == 4
+    assert len(found) == 5
     assert all(len(one) == 64 for one in found)
+    assert reading_id("s", lakes.rubrics, "v", [Judge(model="m"), Judge(model="n", name="n")]) in found, (
+        "names of their own alone"
+    )
     assert reading_id("s", dict(reversed(lakes.rubrics.items())), "v") == reading_id("s", lakes.rubrics, "v")
 
 

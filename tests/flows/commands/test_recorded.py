@@ -15,11 +15,12 @@ from tests.flows.flow_support import Said, cells_of, runs_of
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
-def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_run(
-    salon: Callable[..., Said], tmp_path: Path
-) -> None:
-    def benchmark(*judges: str) -> None:
-        named = "".join(f'[[judges]]\nmodel = "{one}"\nrecorded = true\n' for one in judges)
+@pytest.fixture
+def judged_by(tmp_path: Path) -> Callable[..., None]:
+    """Writes the benchmark of one picture with recorded judges, each the lines of its section, and their replies."""
+
+    def write(*judges: str) -> None:
+        named = "".join(f"[[judges]]\n{one}\nrecorded = true\n" for one in judges)
         source = '[[sources]]\nreader = "manifest"\npath = "m.jsonl"\nmodel = "m"\n'
         (tmp_path / "b.toml").write_text(f'name = "b"\n{source}[[rubrics]]\nid = "alignment"\n{named}')
 
@@ -27,14 +28,40 @@ def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_ru
     (tmp_path / "m.jsonl").write_text('{"image": "a.png", "prompt": "a dark red"}\n')
     replies = [f'{{"prompt": "a dark red", "judge_model": "{one}", "reply": "Score: 4"}}\n' for one in ("one", "two", "three")]
     (tmp_path / "r.jsonl").write_text("".join(replies))
+    return write
+
+
+def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_run(
+    salon: Callable[..., Said], judged_by: Callable[..., None]
+) -> None:
+    one, two, three = 'model = "one"', 'model = "two"', 'model = "three"'
     told = "judge three (in place of two)"
-    for judges, is_told in ((["one"], False), (["one", "two"], False), (["one", "three"], True), (["one", "three"], False)):
-        benchmark(*judges)
+    for judges, is_told in (([one], False), ([one, two], False), ([one, three], True), ([one, three], False)):
+        judged_by(*judges)
         planned, run = salon("plan", "b.toml"), salon("import", "b.toml", "--replies", "r.jsonl")
         assert (planned.code, run.code) == (0, 0), run.err
         assert (f"{told}: changed requests are paid for again" in " ".join(planned.out.split())) == is_told
         assert (f"{told}: the numbers are not comparable" in " ".join(run.err.split())) == is_told
         assert "in place of" not in planned.out or is_told
+
+
+def test_a_judge_under_another_name_is_told_as_renamed_and_that_its_series_ends(
+    salon: Callable[..., Said], judged_by: Callable[..., None]
+) -> None:
+    plain, named = 'model = "one"', 'model = "one"\nname = "ours"'
+    told = "judge {1} is {0} renamed: its requests are the same, and stored replies count. But series and alarms go by the name: "
+    told += "those of {0} end, also alarms that are open, and {1} has none of its nights. "
+    told += "To go on with them, keep the old name ({2})"
+    judged_by(plain)
+    assert salon("import", "b.toml", "--replies", "r.jsonl").code == 0
+    for judge, of in ((named, ("one", "ours", "remove its name")), (named, None), (plain, ("ours", "one", 'name = "ours"'))):
+        judged_by(judge)
+        planned, run = (" ".join((said.out + said.err).split()) for said in (salon("plan", "b.toml"), salon("run", "b.toml")))
+        assert "1: 1 stored" in run
+        for said in (planned, run):
+            assert told.format(*of) in said if of else "renamed" not in said
+            assert "not comparable" not in said
+            assert "paid for again" not in said
 
 
 def test_viescore_means_are_those_of_the_raw_rows(needs_salon_data: Path, salon: Callable[..., Said], tmp_path: Path) -> None:
