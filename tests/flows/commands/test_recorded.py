@@ -48,13 +48,13 @@ def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_ru
 def test_a_judge_under_another_name_is_told_as_renamed_and_that_its_series_ends(
     salon: Callable[..., Said], judged_by: Callable[..., None]
 ) -> None:
-    plain, named = 'model = "one"', 'model = "one"\nname = "ours"'
+    plain, named, other = 'model = "one"', 'model = "one"\nname = "ours"', 'model = "one"\nname = "else"'
     told = "judge {1} is {0} renamed: its requests are the same, and stored replies count. But series and alarms go by the name: "
     told += "those of {0} end, also alarms that are open, and {1} has none of its nights. "
     told += "To go on with them, keep the old name ({2})"
     judged_by(plain)
     assert salon("import", "b.toml", "--replies", "r.jsonl").code == 0
-    for judge, of in ((named, ("one", "ours", "remove its name")), (named, None), (plain, ("ours", "one", 'name = "ours"'))):
+    for judge, of in ((named, ("one", "ours", "remove its name")), (named, None), (other, ("ours", "else", 'name = "ours"'))):
         judged_by(judge)
         planned, run = (" ".join((said.out + said.err).split()) for said in (salon("plan", "b.toml"), salon("run", "b.toml")))
         assert "1: 1 stored" in run
