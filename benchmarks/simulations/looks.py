@@ -118,7 +118,8 @@ def _asked(draw: np.random.Generator, n_worlds: int, shift: float, looks: tuple[
         for world in range(n_worlds):
             mine = [row for row in rows if row["judge_model"] == str(world)]
             closed += [
-                (str(world), one.rpartition("/")[2]) for one in need_no_more(mine, "simulated", run.statistics, N_COMPARED)
+                (str(world), one.rpartition("/")[2])
+                for one in need_no_more(mine, "simulated", run.statistics, N_COMPARED, lambda _: False)
             ]
         ended = pl.DataFrame(closed, schema=["judge_model", "checkpoint"], schema_overrides=dict(last.schema), orient="row")
         ended = ended.with_columns(ended=pl.lit(look, pl.Int64))

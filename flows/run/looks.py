@@ -6,13 +6,10 @@ import orjson
 import polars as pl
 
 from flows.run.context import RunContext
-from rubrics.model import Rubric
-from schemas.metrics import primary_of
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, REQUESTS
-from tasks.aggregate.comparisons.families import need_no_more
-from tasks.aggregate.looks import planned_prompts
-from tasks.aggregate.scales import total_reason
+from tasks.aggregate.comparisons.families import Row
+from tasks.aggregate.leaving import CHECKPOINT, Leaving
 from tasks.aggregate.tables import Settings, headline_rows
 from tasks.lake.request_rows import each_request
 from tasks.ledger.open_ledgers import opened
@@ -23,9 +20,6 @@ from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 _READ = ["request_key", "rubric_id", "dimension", "score", "status", "reason", "bound_low", "bound_high", "item"]
 
 
-_CHECKPOINT = pl.concat_str("model", "checkpoint", separator="/")
-
-
 class WatchedScores:
     """The checkpoints of one rubric and judge, as "model/checkpoint": the scores so far, and who is asked no more."""
 
@@ -33,12 +27,9 @@ class WatchedScores:
 
     def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart]) -> None:
         self._run, self._rubric, self._parts = run, run.rubrics[rubric_id], parts
-        of_all = run.lake.scan(JUDGEMENTS, run.ids.plan_id)
-        self._planned = of_all.filter(
-            pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model, pl.col("occasion") == ""
-        )
-        self._prompts = planned_prompts(of_all, self._rubric)  # of all judges: a mean needs the categories of each
-        self._n_family = _n_family(run, self._rubric)
+        of_all = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("second_sample_id").is_null())
+        judge, own = parts[0].judge_model, run.benchmark
+        self._leaving = Leaving.of(of_all, run.rubrics, self._rubric, judge, own.name, own.statistics)
         self._scores: list[pl.DataFrame] = []
         self._everyone = {str(part.about) for part in parts}
         self._ended: dict[str, int] = {}
@@ -64,7 +55,7 @@ class WatchedScores:
         rest = [part for part in of_round if part.about in self.closed and part.n_requests]
         if not mine or not rest:
             return mine
-        asked = self._planned.filter(pl.col("first_look") == _look(of_round), ~_CHECKPOINT.is_in(list(self.closed)))
+        asked = self._leaving.judgements.filter(pl.col("first_look") == _look(of_round), ~CHECKPOINT.is_in(list(self.closed)))
         keys = each_request(asked, self._run.rubrics).select("request_key").drop_nulls().unique().collect(engine="streaming")
         if keys.height > sum(part.n_requests for part in mine):  # some stand in a part that comes first, of another checkpoint
             mine += [
@@ -77,19 +68,16 @@ class WatchedScores:
     def look(self, asked: Sequence[PlannedPart]) -> None:
         """Take in what these parts' replies say, and see for whom no comparison is open any more."""
         self._scores += [self._read(part) for part in asked]
-        statistics, look = self._run.benchmark.statistics, _look(asked)
-        primary = _primary(self._run, self._rubric)
-        if not self._prompts.are_enough(self._parts[0].judge_model, primary, look, statistics.min_paired_prompts):
-            return
+        look = _look(asked)
+        closed = self._leaving.after(look, self._ended, self._rows_of)
+        self._ended |= dict.fromkeys(closed & self._everyone, look)
+
+    def _rows_of(self, mine: pl.LazyFrame) -> list[Row]:
         scores = pl.concat(self._scores)
-        last = _CHECKPOINT.replace_strict(self._ended, default=look, return_dtype=pl.Int64)
-        mine = self._planned.filter(pl.col("first_look") <= last)  # a closed one may have replies that others asked for
         if self._rubric.is_of_lists:
             scores = self._of_lists(mine, scores)
         mine = mine.join(scores.lazy().select("request_key").unique(), on="request_key", how="semi")
-        rows = headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._prompts)
-        closed = need_no_more(rows, self._run.benchmark.name, statistics, self._n_family)
-        self._ended |= dict.fromkeys(closed & self._everyone - self.closed, look)
+        return headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._leaving.prompts)
 
     def _settings(self) -> Settings:
         own = self._run.benchmark
@@ -115,29 +103,3 @@ class WatchedScores:
 
 def _look(parts: Sequence[PlannedPart]) -> int:
     return (parts[0].round or 0) + 1
-
-
-def _n_family(run: RunContext, rubric: Rubric) -> int:
-    """How many comparisons the published table corrects together with those of a rubric, at most."""
-    if run.benchmark.statistics.family == "pair":
-        return _n_rankings(run, rubric)
-    planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(pl.col("occasion") == "", pl.col("second_sample_id").is_null())
-    by = ["rubric_id", "judge_model"]
-    counted = planned.group_by(by).agg(n=pl.struct("model", "checkpoint").n_unique()).collect(engine="streaming")
-    sizes = [(rubric_id, _n_pairs(run, n) * _n_rankings(run, run.rubrics[rubric_id])) for rubric_id, _, n in counted.iter_rows()]
-    if run.benchmark.statistics.family == "table":
-        return max(n for rubric_id, n in sizes if rubric_id == rubric.id)
-    return sum(n for _, n in sizes)
-
-
-def _n_pairs(run: RunContext, n_checkpoints: int) -> int:
-    """Every two; above max_ranked each with the baseline and with its predecessor."""
-    return n_checkpoints * (n_checkpoints - 1) // 2 if n_checkpoints <= run.benchmark.statistics.max_ranked else 2 * n_checkpoints
-
-
-def _n_rankings(run: RunContext, rubric: Rubric) -> int:
-    return sum(1 if total_reason(rubric, key) is None else max(1, len(rubric.variants)) for key in _primary(run, rubric))
-
-
-def _primary(run: RunContext, rubric: Rubric) -> list[str]:
-    return primary_of(rubric.id, [dimension.key for dimension in rubric.dimensions], run.benchmark.statistics.primary)

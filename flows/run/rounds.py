@@ -76,7 +76,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
                 continue
             total += judge_some(asked)
             is_over = total.is_spent or total.is_stopped
-            if number < len(rounds):
+            if number < len(rounds) and not is_over:  # a round that was not asked to its end decides nothing
                 watched.look(asked)
                 said = f"after round {number} of {len(rounds)}: {len(watched.closed)} of {watched.n_watched} {watched.what}"
                 run.reporter.say(f"{rubric_id}, {judge_model}: {said}")

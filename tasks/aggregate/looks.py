@@ -1,6 +1,6 @@
 """How far checkpoints were asked that are asked look by look, and what was said by then. What looks are worth: sequential.py."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,8 @@ from tasks.aggregate.scales import has_prompt, is_asked
 from tasks.aggregate.sequential import WHOLE, Look
 
 Cell = tuple[str, ...]
+Left = Callable[[str], Mapping[str, int]]
+"""By a judge's name, the checkpoints that it was asked no more about, as "model/checkpoint", and the looks after which."""
 _JUDGE = CELL.index("judge_model")
 
 
@@ -129,18 +131,21 @@ def _has_items(kind: str) -> pl.Expr:
     return pl.col("items_json").str.contains(rf'"kinds":\[[^\]]*"{kind}"').fill_null(value=False)
 
 
-def up_to_last_look(judged: Judged, read: Mapping[str, Outcomes]) -> tuple[dict[str, Outcomes], dict[Cell, int]]:
+def up_to_last_look(
+    judged: Judged, read: Mapping[str, Outcomes], left: Left | None = None
+) -> tuple[dict[str, Outcomes], dict[Cell, int]]:
     """The outcomes without those that would have come after the last look of their cell, and that look, from 1, by cell.
 
-    As they are, and nothing, where all are asked at once.
+    As they are, and nothing, where all are asked at once. `left`: who of a judge's was left, where not everybody is asked on.
     """
     if judged.first_look is None:
         return dict(read), {}
     cells = judged.strata.select(CELL)
     number = cells.select(pl.struct(CELL).rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
-    last = _last_looks(judged, _sent(judged, read), number)
-    is_kept = judged.first_look <= last[judged.stratum[judged.prompt]]
-    return {key: _kept(outcomes, is_kept) for key, outcomes in read.items()}, dict(zip(cells.rows(), last.tolist(), strict=True))
+    names = cells.unique().sort(CELL).rows()
+    last = _last_looks(_sent_of(judged, _sent(judged, read), number), names, left)
+    is_kept = judged.first_look <= last[number][judged.stratum[judged.prompt]]
+    return {key: _kept(outcomes, is_kept) for key, outcomes in read.items()}, dict(zip(names, last.tolist(), strict=True))
 
 
 def _sent(judged: Judged, read: Mapping[str, Outcomes]) -> Array:
@@ -153,18 +158,57 @@ def _sent(judged: Judged, read: Mapping[str, Outcomes]) -> Array:
     return is_sent
 
 
-def _last_looks(judged: Judged, is_sent: Array, cell: Array) -> Array:
-    """By stratum, the last look half of whose planned judgements of the cell were sent; `cell` numbers the cell of each stratum.
+@dataclass(frozen=True, slots=True)
+class _SentOf:
+    """By cell and look, from 0: whether all that is planned was asked, so up to it, some of it, and some for the cell itself."""
 
-    Half, and not any: samples that share their question with another checkpoint have replies that were not asked for them.
+    all: Array
+    all_so_far: Array
+    some: Array
+    own: Array
+
+
+def _sent_of(judged: Judged, is_sent: Array, cell: Array) -> _SentOf:
+    """`cell` numbers the cell of each stratum.
+
+    Not for itself: a question that is also one of another look that was asked whole, as checkpoints share pictures.
     """
     assert judged.first_look is not None
-    n_looks, planned = int(judged.first_look.max(initial=1)) + 1, judged.keys.row
-    place = cell[judged.stratum[judged.prompt[planned]]] * n_looks + judged.first_look[planned]
-    n_planned = np.bincount(place, minlength=(int(cell.max(initial=0)) + 1) * n_looks).reshape(-1, n_looks)
-    n_sent = np.bincount(place, is_sent[planned], n_planned.size).reshape(-1, n_looks)
-    is_reached = (n_sent * 2 >= n_planned) & (n_planned > 0)
-    return np.asarray(np.maximum(1, (is_reached * np.arange(n_looks)).max(axis=1))[cell])
+    n_looks, keys = int(judged.first_look.max(initial=1)), judged.keys
+    place = cell[judged.stratum[judged.prompt[keys.row]]] * n_looks + judged.first_look[keys.row] - 1
+    n_places, sent = (int(cell.max(initial=0)) + 1) * n_looks, is_sent[keys.row]
+    n_planned, n_sent = np.bincount(place, minlength=n_places), np.bincount(place, sent, n_places)
+    lacks, is_whole = n_sent < n_planned, (n_sent == n_planned) & (n_planned > 0)
+    question = np.cumsum(np.diff(keys.key, prepend=keys.key[:1]) != 0)
+    is_of_whole = np.bincount(question, is_whole[place])[question] > 0
+    n_own = np.bincount(place, sent & ~is_of_whole, n_places)
+    all_so_far = ~np.logical_or.accumulate(lacks.reshape(-1, n_looks), axis=1)
+    return _SentOf(
+        is_whole.reshape(-1, n_looks), all_so_far, *(one.reshape(-1, n_looks) for one in ((n_sent > 0) & lacks, n_own > 0))
+    )
+
+
+def _last_looks(sent: _SentOf, cells: Sequence[Cell], left: Left | None) -> Array:
+    """The last look of each cell.
+
+    Of one that was left, that one, or a later one if all up to it was asked, in whichever run. Of others the last at which
+    something was asked for them; where a judge's asking ended amid a look, that look, as all that it lacks is missing.
+    """
+    number = np.arange(1, sent.all.shape[1] + 1)
+    whole = (sent.all & sent.all_so_far) * number
+    last = ((sent.all | sent.own) * number).max(axis=1, initial=0)
+    for judge in {cell[_JUDGE] for cell in cells}:
+        mine = np.array([place for place, cell in enumerate(cells) if cell[_JUDGE] == judge])
+        if left is None or not sent.some[mine].any():  # nothing to tell apart: each look was asked whole, or not at all
+            continue
+        ended = left(judge)
+        after = np.array([ended.get("/".join(cells[place][_JUDGE + 1 :]), 0) for place in mine])
+        is_left = (after > 0) & (after <= last[mine])
+        open_ones = mine[~is_left]
+        cut = {int(last[one]) for one in open_ones if last[one] and not sent.all[one, last[one] - 1]}
+        last[open_ones] += np.isin(last[open_ones] + 1, list(cut))
+        last[mine[is_left]] = np.maximum(after[is_left], whole[mine[is_left]].max(axis=1))
+    return np.asarray(np.maximum(1, last))
 
 
 def _kept(outcomes: Outcomes, is_kept: Array) -> Outcomes:

@@ -31,7 +31,8 @@ from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
 from tasks.aggregate.judged import Judged, judgements_of, known_prompts
-from tasks.aggregate.looks import Asked, PlannedPrompts, planned_prompts, up_to_last_look
+from tasks.aggregate.leaving import Leaving
+from tasks.aggregate.looks import Asked, Left, PlannedPrompts, planned_prompts, up_to_last_look
 from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import aside_counts, failure_counts, prompt_sums
 from tasks.aggregate.standings import ranked, standing_rows
@@ -95,7 +96,7 @@ def aggregated(
     standing: list[Row] = []
     before = run.lineage.before(judgements.select("model", "checkpoint").unique().collect().iter_rows())
     for rubric in _rubrics_of(judgements, rubrics):
-        judged, read, asked = _read(judgements, scores, rubric)
+        judged, read, asked = _read(judgements, scores, rubric, left=_left(judgements, scores, rubrics, rubric, run))
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
         health = list(health_rows(judged, read, replies))
         answered_by = models_that_answered(health, run.same_models)
@@ -134,19 +135,33 @@ def long_table(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[
     """benchmark_long alone."""
     rows: list[Row] = []
     for rubric in _rubrics_of(judgements, rubrics):
-        judged, read, asked = _read(judgements, scores, rubric)
+        judged, read, asked = _read(judgements, scores, rubric, left=_left(judgements, scores, rubrics, rubric, run))
         for dimension in _dimensions(judged, read, rubric, run, asked):
             rows += dimension.rows
     return _framed(BENCHMARK_LONG, rows)
 
 
 def _read(
-    judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric, planned: PlannedPrompts | None = None
+    judgements: pl.LazyFrame,
+    scores: pl.LazyFrame,
+    rubric: Rubric,
+    planned: PlannedPrompts | None = None,
+    left: Left | None = None,
 ) -> tuple[Judged, dict[str, Outcomes], Asked]:
     """One rubric's judgements, what became of them up to each cell's last look, and how far they were asked."""
     judged = judgements_of(judgements, rubric)
-    read, last = up_to_last_look(judged, scores_of(judged, judgements, scores, rubric))
+    read, last = up_to_last_look(judged, scores_of(judged, judgements, scores, rubric), left)
     return judged, read, (planned or planned_prompts(judgements, rubric)).asked(last) if last else Asked()
+
+
+def _left(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric], rubric: Rubric, run: Settings) -> Left:
+    """Who of a judge's was left after which look, as the run decided: by the replies up to each."""
+
+    def left(judge: str) -> Mapping[str, int]:
+        by = Leaving.of(judgements, rubrics, rubric, judge, run.benchmark, run.statistics)
+        return by.replayed(lambda mine: headline_rows(mine.drop_nulls("request_key"), scores, rubric, run, by.prompts))
+
+    return left
 
 
 def headline_rows(

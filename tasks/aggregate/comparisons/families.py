@@ -183,14 +183,21 @@ def _number(value: object) -> float:
     return float(str(value))
 
 
-def need_no_more(rows: Sequence[Mapping[str, object]], benchmark: str, statistics: Statistics, n_family: int) -> frozenset[str]:
+def need_no_more(
+    rows: Sequence[Mapping[str, object]],
+    benchmark: str,
+    statistics: Statistics,
+    n_family: int,
+    never_comes: Callable[[Row], bool],
+) -> frozenset[str]:
     """Of headline_rows() as they stand now, the checkpoints, as "model/checkpoint", whose comparisons are all decided or futile.
 
-    `n_family`: how many comparisons the published table will correct together, at most. One that nobody can be compared with is
-    asked on.
+    `n_family`: how many comparisons the published table will correct together, at most. `never_comes`: whether a comparison
+    without p will have none on all prompts either; it is not waited for. One that nobody can be compared with is asked on.
     """
     known = corrected([dict(row) for row in rows], benchmark, statistics, n_family)
     known = [row for row in known if row["comparison"] in statistics.stopping.decide]
+    known = [row for row in known if row.get("p") is not None or not never_comes(row)]
     waiting = {name for row in known if not _is_over(row, statistics, n_family) for name in _both(row)}
     return frozenset({name for row in known if row.get("p") is not None for name in _both(row)} - waiting)
 
