@@ -35,7 +35,8 @@ def rubric(
 
 def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows {model, category, prompt, sample, repeat, scores}: `scores` by dimension is a number, a reason, or
-    (status, reason, score, low, high); a row with a `status` was not planned, one with `again` is that sample once more."""
+    (status, reason, score, low, high); a row with a `status` was not planned, one with `again` is that sample once more, and
+    one with a `question` asks the very same as others with it."""
     judgements, scores = [], []
     for row in rows:
         where = {"model": "north", "checkpoint": "1", "category": None, "repeat": 0, "judge": "eye"} | row
@@ -44,7 +45,7 @@ def frames(rows: list[dict[str, Any]], asked: Rubric) -> tuple[pl.DataFrame, pl.
             where.get("status", "planned"),
             "/".join(str(where[k]) for k in ("judge", "model", "checkpoint", "again" if again else "sample", "repeat")),
         )
-        key = digest(f"request {name}") if status == "planned" else None
+        key = digest(f"request {where.get('question', name)}") if status == "planned" else None
         version = where.get("version", asked.version)
         common = {"rubric_id": asked.id, "rubric_version": version, "judge_model": where["judge"], "request_key": key}
         judgements.append(common | {

@@ -18,6 +18,7 @@ from tasks.aggregate.sequential import Look
 NOT_ASKED = ("no_reply", "not_asked", None, 0.0, 10.0)
 BAD = ("unreadable", "malformed", None, 0.0, 10.0)
 LOOKS = Stopping(looks=[0.5, 1.0], decide=["predecessor"])
+OPEN = Stopping(looks=[0.5, 1.0], decide=["baseline"], futility=0)
 
 
 def rows_of(checkpoint: str, values: list[Any]) -> list[dict[str, Any]]:
@@ -47,20 +48,19 @@ def plain(make_rubric: Callable[..., Rubric]) -> Rubric:
     [
         ([*FULL[:10], *[NOT_ASKED] * 10], 1, 10, 0),
         ([*FULL[:9], BAD, *[NOT_ASKED] * 10], 1, 10, 1),
-        ([*FULL[:10], *FULL[10:14], *[NOT_ASKED] * 6], 1, 10, 0),
-        ([*FULL[:10], *FULL[10:15], *[NOT_ASKED] * 5], 2, 20, 5),
+        ([*FULL[:10], *FULL[10:12], *[NOT_ASKED] * 8], 2, 20, 8),
         ([*FULL[:6], *[NOT_ASKED] * 14], 1, 10, 4),
         ([NOT_ASKED] * 20, 1, 10, 10),
         ([*FULL[:10], *[BAD] * 10], 2, 20, 10),
         (FULL, 2, 20, 0),
     ],
-    ids=["left", "a failure before", "replies others asked for", "cut amid the second", "cut amid the first", "never asked",
+    ids=["left", "a failure before", "cut amid the second", "cut amid the first", "never asked",
          "all unreadable", "whole"],
 )  # fmt: skip
 def test_what_was_left_is_no_failure(
     values: list[Any], look: int, n_judgements: int, n_failed: int, all_tables: Callable[..., Any], plain: Rubric, one: Any
 ) -> None:
-    tables = all_tables(rows_of("1", FULL) + rows_of("2", values), plain, stopping=LOOKS)
+    tables = all_tables(rows_of("1", FULL) + rows_of("2", values), plain, stopping=OPEN, baseline="north/1")
     cell = one(tables["benchmark_long"], checkpoint="2", category="__macro__", estimand="prompts_like_these")
     assert (cell["look"], cell["n_looks"]) == (look, 2)
     assert (cell["n_judgements"], cell["n_failed"]) == (n_judgements, n_failed)
