@@ -59,7 +59,11 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     world: Callable[..., Path], salon: Callable[..., Said]
 ) -> None:
     folder = world()
-    assert "is reached" in salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.1").err
+    cut = salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.2")
+    assert (cut.code, "is reached" in cut.err, "after round 2" in cut.err) == (1, True, False), cut.err
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these")
+    assert cells.select("look", "status").rows() == [(2, "blocked")] * 3, "nobody was left, and nobody asked to the end"
+    assert salon("gate").code == 1
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
     assert "after round 3 of 4: 1 of 3 checkpoints need no more prompts" in " ".join(said.err.split())
@@ -161,6 +165,30 @@ def test_what_an_open_checkpoint_asks_is_asked_where_it_stands_in_a_part_of_one_
     assert "after round 3 of 4: 1 of 3" in " ".join(said.err.split()), "step-1000 is left by its own comparison"
     requests = pl.concat([pl.read_parquet(path) for path in (folder / "lake" / REQUESTS.name).glob("**/*.parquet")])
     assert requests["request_key"].is_unique().all()
+
+
+def test_a_checkpoint_that_was_left_has_no_scores_of_pictures_that_another_shares_with_it(
+    world: Callable[..., Path], salon: Callable[..., Said]
+) -> None:
+    """Of the last look's pictures of step-3000, which is left before it, two thirds are those of step-2000, which is asked on."""
+    folder = world()
+    scenes = folder / "scenes" / "demo-painter"
+    assert salon("plan", "b.toml").code == 0
+    planned = pl.concat(pl.read_parquet(path) for path in (folder / "lake" / JUDGEMENTS.name).glob("**/*.parquet"))
+    samples = pl.concat(pl.read_parquet(path) for path in (folder / "lake" / SAMPLES.name).glob("**/*.parquet"))
+    late = samples.join(planned.filter(first_look=4, checkpoint="step-3000"), on="sample_id", how="semi")
+    of_late = sorted({item.split("/")[0] for item in late["item_id"]})
+    for scene in of_late[: len(of_late) * 2 // 3]:
+        shutil.rmtree(scenes / "step-3000" / scene)
+        shutil.copytree(scenes / "step-2000" / scene, scenes / "step-3000" / scene)
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert "after round 3 of 4: 1 of 3 checkpoints need no more prompts" in " ".join(said.err.split())
+    cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these").sort("checkpoint")
+    assert cells.select("look", "n_failed").rows() == [(4, 0), (4, 0), (3, 0)]
+    assert cells["n_judgements"].sum() == runs_of(folder / "lake")["n_asked"].sum()
+    verified = salon("verify", current(folder / "lake").folder, "--file", "b.toml")
+    assert verified.code == 0, verified.out
 
 
 @pytest.mark.parametrize(
