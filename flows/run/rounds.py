@@ -202,9 +202,9 @@ class _WatchedPairs:
         plan = Plan(self._n_prompts, [ends[name] for name in self._exhausted & ends.keys()])
         open_somewhere: set[str] = set()
         for dimension in self._headlines:
-            mine, least = said.filter(dimension=dimension), self._run.benchmark.statistics.min_paired_prompts
-            covered = self._run.benchmark.gate.min_coverage
-            watches = next_comparisons(mine, list(ends.values()), plan, self._n_family, least, covered)
+            mine, rules = said.filter(dimension=dimension), self._run.benchmark.statistics
+            floors = rules.min_paired_prompts, self._run.benchmark.gate.min_coverage
+            watches = next_comparisons(mine, list(ends.values()), plan, self._n_family, *floors, rules.failures)
             open_somewhere |= {named(*watch.pair) for watch in watches if not watch.is_decided}
         self.closed = frozenset(ends.keys() - open_somewhere)
 

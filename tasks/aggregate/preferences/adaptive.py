@@ -12,11 +12,11 @@ import polars as pl
 
 from schemas.lineage import Checkpoint, Lineage
 from schemas.statuses.cells import ComparisonVerdict, Total
-from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import Floats
+from tasks.aggregate.comparisons.families import ALPHA, could_be_turned
 from tasks.aggregate.preferences.cells import Cell, cells_of
 from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of, log_capital
 from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, by_prompt, pairs_of
+from tasks.aggregate.preferences.win_rates import to_correct
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Watch:
     """What is known of one comparison so far.
 
     `p` holds at any time; `value` is what one more prompt is expected to bring of the evidence that is still missing, 0 where it
-    is decided or no prompt is left: ask the highest next. `is_complete`: no prompt of the plan is left.
+    is decided or no prompt is left: ask the highest next. `is_complete`: no prompt of the plan is left. `n_prompts` have a verdict.
     """
 
     pair: tuple[Checkpoint, Checkpoint]
@@ -44,13 +44,15 @@ def next_comparisons(
     n_family: int | None = None,
     min_paired_prompts: int = 5,
     min_coverage: float = 0.0,
+    failures: str = "worst_case",
 ) -> list[Watch]:
     """What is known of each target, in their order, from the verdicts of one rubric, judge and dimension so far.
 
     Take prompts in one seeded order, ask the targets with the highest `value` about the next batch, stop a target that is
     decided, and come back as often as you like: at 5 % for all `n_family` comparisons (default: the targets) at once no equal
     pair is called different. `n_family` is how many the published table will hold; with fewer than `min_paired_prompts` in a
-    category, or under `min_coverage` (both the benchmark file's), nothing is decided, as nothing would be published.
+    category, or under `min_coverage` (both the benchmark file's), nothing is decided, as nothing would be published; nor where
+    missing verdicts could turn it, unless `failures` (the file's) are "at_random".
     """
     pairs = pairs_of(verdicts, None, Lineage())
     parts = by_prompt(pairs.frame, "meeting", "category")
@@ -64,32 +66,41 @@ def next_comparisons(
         is_turned = number >= 0 and pairs.meetings[number].a != pair[0]
         cell = cells.get(number, {}).get(Total.MACRO.value)
         is_enough = cell is not None and cell.fewest >= min_paired_prompts and cell.coverage >= min_coverage
-        found.append(_watch(pair, cell, evidence.get(number), alpha if is_enough else 0.0, is_turned=is_turned))
+        rate = alpha if is_enough else 0.0
+        can_turn = failures == "worst_case" and cell is not None and _could_be_turned(cell)
+        found.append(_watch(pair, cell, evidence.get(number), rate, is_turned=is_turned, can_turn=can_turn))
     return found
 
 
+def _could_be_turned(cell: Cell) -> bool:
+    return cell.mean is not None and could_be_turned(to_correct(cell.mean, cell.bounds))
+
+
 def _watch(
-    pair: tuple[Checkpoint, Checkpoint], cell: Cell | None, evidence: Evidence | None, alpha: float, *, is_turned: bool
-) -> Watch:
-    known = Evidence(np.zeros(0), 1.0, is_complete=False) if evidence is None else evidence
+    pair: tuple[Checkpoint, Checkpoint], cell: Cell | None, evidence: Evidence | None, alpha: float,
+    *, is_turned: bool, can_turn: bool,
+) -> Watch:  # fmt: skip
+    known = Evidence(np.zeros(0), np.zeros(0), 1.0, is_complete=False) if evidence is None else evidence
     mean = cell.mean if cell else None
     p = 1.0 if mean is None else known.p(mean)
-    is_decided = p < alpha and mean is not None
     win_rate = None if mean is None else 1 - mean.mean if is_turned else mean.mean
     verdict = ComparisonVerdict.OPEN
-    if is_decided and win_rate is not None:
+    if p < alpha and win_rate is not None:
         verdict = ComparisonVerdict.HIGHER if win_rate > MIDDLE else ComparisonVerdict.LOWER
-    value = 0.0 if is_decided or known.is_complete else _value(known.values, alpha or ALPHA)
-    return Watch(pair, is_decided, value, verdict, win_rate, p, len(known.values), known.is_complete)
+        verdict = ComparisonVerdict.FAILURES_COULD_TURN_IT if can_turn else verdict
+    is_decided = verdict in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    value = 0.0 if is_decided or known.is_complete else _value(known, alpha or ALPHA)
+    return Watch(pair, is_decided, value, verdict, win_rate, p, cell.n_prompts if cell else 0, known.is_complete)
 
 
-def _value(values: Floats, alpha: float) -> float:
+def _value(known: Evidence, alpha: float) -> float:
     """What share of the missing evidence one more prompt brings, if the win rate is as far off as it may well be.
 
     Capital grows by about δ²/2σ² a prompt at the best stake (Kelly 1956); δ² is the square seen and its sampling error.
     """
+    values = (known.low + known.high) / 2
     n = len(values)
-    missing = math.log(1 / (WATCHED * alpha)) - log_capital(values, MIDDLE)
+    missing = math.log(1 / (WATCHED * alpha)) - log_capital(known.low, known.high, MIDDLE)
     variance = (float(((values - MIDDLE) ** 2).sum()) + 1 / 4) / (n + 1)
     off = (float(values.mean()) - MIDDLE) ** 2 if n else 0.0
     return (off + variance / (n + 1)) / (2 * variance) / max(missing, 1e-9)

@@ -3,6 +3,9 @@
 A gambler who bets on values of [0, 1] whose mean is m gets no richer on average, whatever his stakes: capital of 1/α or more at
 any time at all has a chance of at most α (Ville 1939). A mean is left out where somebody got that rich betting against it
 (Waudby-Smith & Ramdas, JRSS B 86, 2024). Here capital is spread over fixed stakes, so that no order of the prompts matters.
+
+What has no verdict is lost by whoever bets on it: the capital is then at most what it would be with every verdict, so the same
+bound holds whatever failed and why. Left out, unequal failures would tilt the categories' weights, and equals would look apart.
 """
 
 import math
@@ -27,12 +30,13 @@ _STAKES = np.geomspace(1 / 64, 0.95, 16)
 _N_HALVINGS = 45
 
 
-def log_capital(values: Floats, mean: float) -> float:
+def log_capital(low: Floats, high: Floats, mean: float) -> float:
     """Logarithm of the capital made of 1 by betting against this mean: half on a higher one, half on a lower; of the better half.
 
-    `values` in [0, 1], in any order; `mean` inside (0, 1). 0 without values.
+    `low` and `high` in [0, 1], in any order: the ends of what each value can be, both the value itself where it is known; `mean`
+    inside (0, 1). 0 without values.
     """
-    return max(_on_higher(values, mean), _on_higher(1 - values, 1 - mean)) if len(values) else 0.0
+    return max(_on_higher(low, mean), _on_higher(1 - high, 1 - mean)) if len(low) else 0.0
 
 
 def _on_higher(values: Floats, mean: float) -> float:
@@ -43,16 +47,16 @@ def _on_higher(values: Floats, mean: float) -> float:
     return float(top + np.log(np.exp(grown - top).mean()) - np.log(2))
 
 
-def anytime_p(values: Floats, mean: float) -> float:
+def anytime_p(low: Floats, high: Floats, mean: float) -> float:
     """P of this mean that holds however often one looked before: 1 over the capital; to 12 digits, as all published p."""
-    return rounded(min(1.0, np.exp(-log_capital(values, mean))))
+    return rounded(min(1.0, np.exp(-log_capital(low, high, mean))))
 
 
-def anytime_interval(values: Floats, alpha: float) -> tuple[float, float]:
+def anytime_interval(low: Floats, high: Floats, alpha: float) -> tuple[float, float]:
     """The means with anytime_p() of alpha or more: a confidence sequence, which holds at all times at once."""
     needed = float(np.log(1 / alpha))
-    low = _edge(lambda mean: _on_higher(values, mean) > needed)
-    return low, 1 - _edge(lambda mean: _on_higher(1 - values, mean) > needed)
+    start = _edge(lambda mean: _on_higher(low, mean) > needed)
+    return start, 1 - _edge(lambda mean: _on_higher(1 - high, mean) > needed)
 
 
 def _edge(is_out: Callable[[float], bool]) -> float:
@@ -80,21 +84,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The prompts of one comparison as values of [0, 1] whose mean is one half where the macro win rate is; (prompts,)."""
+    """The prompts of one comparison as values of [0, 1] whose mean is one half where the macro win rate is; (prompts,) each.
 
-    values: Floats
+    `low` and `high` differ where verdicts are missing: the ends of what the value can have been.
+    """
+
+    low: Floats
+    high: Floats
     largest_weight: float
     is_complete: bool
 
     def p(self, mean: ClusteredMean) -> float:
         """A tenth of the error rate on looking, nine tenths on the score test of all prompts."""
-        looked = anytime_p(self.values, MIDDLE) / WATCHED
+        looked = anytime_p(self.low, self.high, MIDDLE) / WATCHED
         tested = score_test(mean) if self.is_complete else None
         return min(1.0, looked, math.inf if tested is None else tested / (1 - WATCHED))
 
     def ends(self, mean: ClusteredMean, level: float) -> tuple[float, float]:
         """The interval that leaves one half out exactly where p is under 1 - level."""
-        low, high = anytime_interval(self.values, WATCHED * (1 - level))
+        low, high = anytime_interval(self.low, self.high, WATCHED * (1 - level))
         low, high = (MIDDLE + self.largest_weight * (end - MIDDLE) for end in (low, high))
         tested = ends(mean, 1 - (1 - WATCHED) * (1 - level)) if self.is_complete else None
         if tested is not None:
@@ -110,10 +118,9 @@ def evidence_of(parts: pl.DataFrame, pairs: Pairs, plan: Plan) -> dict[int, Evid
     exhausted = {frozenset(pair) for pair in plan.exhausted}
     found = {}
     for (meeting,), of_pair in parts.group_by("meeting", maintain_order=True):
-        judged = of_pair.filter(pl.col("n") > 0)
-        means = judged["value"].to_numpy() / judged["n"].to_numpy()
-        values = MIDDLE + each[judged["category"].to_numpy()] * (means - MIDDLE)
+        weight, n_pairs = each[of_pair["category"].to_numpy()], of_pair["n_pairs"].to_numpy()
+        low, high = (np.round(MIDDLE + weight * (of_pair[end].to_numpy() / n_pairs - MIDDLE), 12) for end in ("low", "high"))
         met = pairs.meetings[int(str(meeting))]
         is_complete = frozenset({met.a, met.b}) in exhausted
-        found[int(str(meeting))] = Evidence(np.round(values, 12), largest, is_complete)
+        found[int(str(meeting))] = Evidence(low, high, largest, is_complete)
     return found

@@ -82,7 +82,7 @@ def _tested(cell: Cell, mean: ClusteredMean, statistics: Statistics) -> Row:
         return row | {"reason": row.get("reason") or ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value}
     p = score_test(mean, cell.n_signed)
     test = ComparisonTest.SIGN_FLIP if is_still(mean) else ComparisonTest.SCORE_T
-    return row if p is None else row | {"p": p, "test": test.value} | _to_correct(mean, cell.bounds)
+    return row if p is None else row | {"p": p, "test": test.value} | to_correct(mean, cell.bounds)
 
 
 def _watched(mean: ClusteredMean, evidence: Evidence, bounds: tuple[float, ...]) -> Row:
@@ -90,10 +90,10 @@ def _watched(mean: ClusteredMean, evidence: Evidence, bounds: tuple[float, ...])
     return {
         "ci_low": low, "ci_high": high, "ci_method": CI_ANYTIME, "status": CellStatus.OK.value, "p": evidence.p(mean),
         "test": ComparisonTest.ANYTIME.value, "ends_at": lambda level: evidence.ends(mean, level),
-    } | _to_correct(mean, bounds)  # fmt: skip
+    } | to_correct(mean, bounds)  # fmt: skip
 
 
-def _to_correct(mean: ClusteredMean, bounds: tuple[float, ...]) -> Row:
+def to_correct(mean: ClusteredMean, bounds: tuple[float, ...]) -> Row:
     """What families.py decides by: the distance from one half and what unjudged pairs can have made of it."""
     off = mean.mean - MIDDLE
     low, high = min(bounds[0] - MIDDLE, off), max(bounds[1] - MIDDLE, off)

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.statuses.cells import Total
@@ -19,27 +19,27 @@ OLD, NEW = ("m", "1"), ("m", "2")
 def test_a_fair_bet_does_not_grow_on_average():
     """Of every pattern of eight fair prompts the mean capital is at most 1: that is what makes any stopping rule safe."""
     patterns = (np.arange(2**8)[:, None] >> np.arange(8)) % 2
-    assert np.mean([np.exp(log_capital(row.astype(float), 0.5)) for row in patterns]) <= 1 + 1e-12
+    assert np.mean([np.exp(log_capital(row, row, 0.5)) for row in patterns.astype(float)]) <= 1 + 1e-12
 
 
 def test_however_often_one_looks_few_fair_sequences_are_ever_called_unfair():
     draw = np.random.default_rng(11)
     fair = draw.choice([0.0, 0.5, 1.0], (400, 200))
-    ever = [any(anytime_p(row[:n], 0.5) < 0.05 for n in range(5, 201, 5)) for row in fair]
+    ever = [any(anytime_p(row[:n], row[:n], 0.5) < 0.05 for n in range(5, 201, 5)) for row in fair]
     assert np.mean(ever) <= 0.05
 
 
 @settings(max_examples=60, deadline=None)
 @given(VALUES, st.sampled_from([0.05, 0.001]), st.floats(0.02, 0.98), st.randoms(use_true_random=False))
 def test_the_interval_holds_the_means_that_the_bets_do_not_rule_out_in_any_order(values, alpha, mean, shuffle):
-    low, high = anytime_interval(values, alpha)
+    low, high = anytime_interval(values, values, alpha)
     assert low - 1e-6 <= values.mean() <= high + 1e-6
     if min(abs(mean - low), abs(mean - high)) > 1e-6:
-        assert (low < mean < high) == (anytime_p(values, mean) >= alpha)
-    shuffled = values.tolist()
+        assert (low < mean < high) == (anytime_p(values, values, mean) >= alpha)
+    shuffled, capital = values.tolist(), log_capital(values, values, mean)
     shuffle.shuffle(shuffled)
-    assert log_capital(np.array(shuffled), mean) == log_capital(values, mean)
-    assert log_capital(1 - values, 1 - mean) == pytest.approx(log_capital(values, mean), abs=1e-9)
+    assert log_capital(np.array(shuffled), np.array(shuffled), mean) == capital
+    assert log_capital(1 - values, 1 - values, 1 - mean) == pytest.approx(capital, abs=1e-9)
 
 
 def watch(words: str, n_planned: int, *, is_last: bool = False, n_family: int | None = None, targets=((NEW, OLD),)):
@@ -117,17 +117,46 @@ def test_the_published_row_of_a_target_that_stopped_says_what_was_watched_and_no
     assert the_row(done, Total.MICRO)["p"] is not None
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.sampled_from("ab=f?"), min_size=2, max_size=60), st.booleans())
-def test_what_is_published_is_what_was_decided(words, is_last):
+@settings(max_examples=60, deadline=None)
+@given(
+    words=st.lists(st.sampled_from("bbba=f?"), min_size=2, max_size=60),
+    is_last=st.booleans(),
+    failures=st.sampled_from(["at_random", "worst_case"]),
+)
+@example(words=["b", "b", "?"] * 10 + ["a"] * 8, is_last=True, failures="worst_case")
+def test_what_is_published_is_what_was_decided(words, is_last, failures):
     """One family of one: decided, p under 0.05, one half outside the corrected interval, and a verdict are the same thing."""
     rows, plan = said("1", "2", " ".join(["b"] * 5 + words)), Plan({None: 70}, [(OLD, NEW)] if is_last else ())
-    row, (watched,) = the_row(tables(rows, plan, failures="at_random")), next_comparisons(verdicts(rows), [(NEW, OLD)], plan)
+    row = the_row(tables(rows, plan, failures=failures))
+    (watched,) = next_comparisons(verdicts(rows), [(NEW, OLD)], plan, failures=failures)
     assert row["p"] == watched.p
     assert row["verdict"] == watched.verdict
+    assert watched.is_decided == (row["verdict"] in ("higher", "lower"))
     assert row["ci_low_adjusted"] <= row["win_rate"] <= row["ci_high_adjusted"]
     if abs(row["p"] - 0.05) > 1e-6:
-        assert watched.is_decided == (row["ci_low_adjusted"] > 0.5 or row["ci_high_adjusted"] < 0.5)
+        assert (watched.verdict != "open") == (row["ci_low_adjusted"] > 0.5 or row["ci_high_adjusted"] < 0.5)
+
+
+@pytest.mark.parametrize("failures", ["at_random", "worst_case"])
+def test_refusals_in_one_category_decide_nothing_of_two_equals(failures):
+    """Half of all on average, and a third of the one category unread: what is left of it must not let the other one win."""
+    rows = said("1", "2", "a a a a ? b ? a a ? " * 60, "x") + [
+        ("1", "2", f"q{n}", word, "y") for n, word in enumerate(("b b b b b b b a " * 75).split())
+    ]
+    plan = Plan({"x": 800, "y": 800})
+    (one,) = next_comparisons(verdicts(rows), [(NEW, OLD)], plan, failures=failures)
+    row = the_row(tables(rows, plan, failures=failures))
+    assert row["win_rate"] == pytest.approx(0.5, abs=0.01)
+    assert (one.is_decided, one.verdict, row["verdict"], row["p"]) == (False, "open", "open", 1.0)
+    assert row["ci_low"] < 0.5 < row["ci_high"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(["a", "b", "=", "?", "b?"]), min_size=5, max_size=40), st.sampled_from(["a", "=", "b"]))
+def test_a_missing_verdict_is_never_more_evidence_than_any_verdict_would_be(words, instead):
+    every = {word: word for word in words} | {"?": instead, "b?": instead if instead != "a" else "="}  # one order said b
+    p = [watch(" ".join(["b"] * 5 + each), 200)[0].p for each in (words, [every[word] for word in words])]
+    assert p[0] >= p[1]
 
 
 def test_rows_of_other_pairs_change_nothing():
