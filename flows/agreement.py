@@ -50,6 +50,7 @@ class AgreementSummary:
     reference: Reference
     published: Published
     imported: ImportResult | None = None
+    has_looks: bool = False
 
 
 def hold_against_people(
@@ -153,7 +154,7 @@ def _run(
     else:
         tables = run.executor.once(compare, context, reference)
     published = run.executor.once(publish, context, tables | given(reference), judge, found is not None)
-    return AgreementSummary(tables, reference, published, imported)
+    return AgreementSummary(tables, reference, published, imported, bool(run.benchmark.statistics.stopping.looks))
 
 
 def _say_separators(run: RunContext, tables: Sequence[Path]) -> None:

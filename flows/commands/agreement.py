@@ -109,7 +109,7 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
     standings, comparisons = summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]
-    for ranking in rankings(standings, comparisons, summary.reference.judge):
+    for ranking in rankings(standings, comparisons, summary.reference.judge, has_looks=summary.has_looks):
         _print_ranking(console, ranking)
     for board in vote_boards(summary.tables):
         console.print(Text(one_line(board.title), style="bold"))

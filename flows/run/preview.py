@@ -93,6 +93,7 @@ class Preview:
     limits: Limits
     rejected: Mapping[str, int] = field(default_factory=dict)  # stored rejections, by what the provider said
     looks: Sequence[float] = ()  # shares of the prompts after which it is seen who is asked on
+    is_adaptive: bool = False  # pairs are asked until their comparisons are decided
     found: Found = field(default_factory=Found)
     n_of_exam: int = 0  # requests of all, stored ones among them, that are of twins with planted faults
     asked: Asked = field(default_factory=Asked)
@@ -182,13 +183,12 @@ def previewed(
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)
         run = run.having(plan_id=planned.plan_id)
-        rows = forecasts(run, planned, ledger)
-        rejected = _rejections(run, planned, ledger)
-    looks = run.benchmark.statistics.stopping.looks
+        rows, rejected = forecasts(run, planned, ledger), _rejections(run, planned, ledger)
+    are_adaptive = run.benchmark.pairs.adaptive and any(rubric.is_of_pairs for rubric in run.rubrics.values())
     n_of_exam = sum(part.n_requests for part in planned.parts if part.about == OCCASION)
     return Preview(
-        run.benchmark.name, dataset, rows, run.benchmark.limits, rejected, looks, found_in(run), n_of_exam, asked_in(run),
-        changed=asks_otherwise(run),
+        run.benchmark.name, dataset, rows, run.benchmark.limits, rejected, run.benchmark.statistics.stopping.looks, are_adaptive,
+        found_in(run), n_of_exam, asked_in(run), changed=asks_otherwise(run),
     )  # fmt: skip
 
 

@@ -102,7 +102,9 @@ def publish_agreement(
     said = provenance(context, ratings_sha256=rows_digest(tables[RATINGS], RATINGS), **more)
     home = lake_root / "publish" / LAYOUT / name.benchmark / AGREEMENTS
     folder, staging = home / name.publication_id, lake_root / "staging"
-    is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), judge)
+    has_looks = bool(context.benchmark.statistics.stopping.looks)
+    page = agreement_page(tables, name, judge, has_looks=has_looks)
+    is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), page)
     if not is_new:
         pull(lake_root, folder.relative_to(lake_root).as_posix())
     pointer = name.said | {"manifest_sha256": hashlib.sha256(content_of(folder / MANIFEST)).hexdigest()}
@@ -111,13 +113,12 @@ def publish_agreement(
     return Published(folder, name.publication_id, is_new, is_current=True)
 
 
-def _written(lake_root: Path, folder: Path, made: Draft, judge: str | None) -> bool:
+def _written(lake_root: Path, folder: Path, made: Draft, page: str) -> bool:
     """Write the folder's files, the manifest last; False where the folder was there when it was to take its place."""
     staging = lake_root / "staging"
     with scratch(lake_root, "agreement") as staged:
         for table, frame in made.tables.items():
             _write(table, frame, staged, staging)
-        page = agreement_page(made.tables, made.name, judge)
         write_bytes(page.encode(), staged / "agreement.md", staging)
         write_bytes(as_json(dict(made.provenance) | made.name.said), staged / PROVENANCE, staging)
         write_bytes(manifest_of(staged, made.name.said), staged / MANIFEST, staging)

@@ -10,7 +10,7 @@ from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.standings.corrected_ranks import PEOPLE, UNEVEN, figure, rankings
+from tasks.publish.standings.corrected_ranks import LOOKED_AT, PEOPLE, UNEVEN, Ranking, figure, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 ALL = "__all__"
@@ -30,10 +30,12 @@ _SYSTEMS = {
 }  # fmt: skip
 
 
-def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, judge: str | None = None) -> str:
+def agreement_page(
+    tables: Mapping[Table, pl.DataFrame], name: PublicationName, judge: str | None = None, *, has_looks: bool = False
+) -> str:
     """A table for each rubric and dimension over all samples, one of the checkpoints' order, the means, the corrected ranks.
 
-    `judge`: who the others are held against, where that is not people.
+    `judge`: who the others are held against, where that is not people. `has_looks`: the judges were asked look by look.
     """
     agreement, corrected = tables[AGREEMENT], tables[CORRECTED]
     lines = [
@@ -47,7 +49,8 @@ def agreement_page(tables: Mapping[Table, pl.DataFrame], name: PublicationName, 
     lines += _vote_lines(tables)
     if overall.height:
         lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
-    lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
+        lines += [f"{LOOKED_AT}\n"] if has_looks else []
+    lines += _rank_lines(rankings(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge, has_looks=has_looks))
     given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
     lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows, overall)]
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
@@ -156,10 +159,10 @@ def _system_lines(rows: pl.DataFrame) -> Iterator[str]:
         yield to_markdown(headers, lines, n_text_columns=3)
 
 
-def _rank_lines(standings: pl.DataFrame, comparisons: pl.DataFrame, judge: str | None) -> Iterator[str]:
-    if standings.height:
-        yield "## Ranks\n"
-    for ranking in rankings(standings, comparisons, judge):
+def _rank_lines(found: Iterator[Ranking]) -> Iterator[str]:
+    for number, ranking in enumerate(found):
+        if not number:
+            yield "## Ranks\n"
         yield f"### {escape_markdown(ranking.title)}\n"
         yield to_markdown(["checkpoint", *ranking.headers], ranking.lines, n_text_columns=1)
         yield "".join(f"{escape_markdown(sentence)}\n\n" for sentence in ranking.sentences)

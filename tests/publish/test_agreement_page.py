@@ -1,12 +1,14 @@
 """The rankings beside one another, on the page and in the terminal: order, ranks, what is said of the judge and of the labels."""
 
+from datetime import date
 from typing import Any
 
 import polars as pl
 import pytest
 
-from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
-from tasks.publish.agreement_page import said_of
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
+from tasks.publish.agreement_page import agreement_page, said_of
+from tasks.publish.folders import PublicationName
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 
 WHERE = {
@@ -89,6 +91,17 @@ def test_the_largest_five_are_told_and_the_others_counted() -> None:
 def test_it_is_said_where_the_mean_may_not_be_the_leaderboards(uneven: bool | None, is_said: bool) -> None:
     rows = [row | {"has_uneven_prompts": uneven} for row in ROWS]
     assert any("the leaderboard's all pictures" in sentence for sentence in ranking(rows, []).sentences) == is_said
+
+
+@pytest.mark.parametrize("has_looks", [True, False], ids=["looks", "all at once"])
+def test_it_is_said_beside_means_and_ranks_that_they_do_not_account_for_looks(has_looks: bool) -> None:
+    tables = {
+        CORRECTED_STANDINGS: frame(CORRECTED_STANDINGS, ROWS), CORRECTED_COMPARISONS: frame(CORRECTED_COMPARISONS, []),
+        AGREEMENT: frame(AGREEMENT, [{"model": "__all__", "category": "__micro__", "subject": "eye", "metric": "spearman"}]),
+        CORRECTED: frame(CORRECTED, []),
+    }  # fmt: skip
+    page = agreement_page(tables, PublicationName("b", "a" * 64, date(2026, 1, 2)), "sharp", has_looks=has_looks)
+    assert [page.count("asked in looks"), "as if nobody had looked before" in page] == ([2, True] if has_looks else [0, False])
 
 
 def test_a_kindness_that_does_not_vary_is_told_without_an_interval() -> None:

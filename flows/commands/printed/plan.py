@@ -59,8 +59,7 @@ def print_plan(console: Console, preview: "Preview") -> None:
                 f"budget      by batch, {format_usd(aside)} is reserved until replies arrive; {of_budget(preview)} covers all"
             )
         console.print(f"time        {_time(preview)}")
-        if preview.looks:
-            console.print(f"looks       at most {len(preview.looks)}; what is decided at an early look is not asked further")
+        _print_what_may_end_early(console, preview)
         _print_levers(console, preview)
     if preview.n_of_exam:
         console.print(f"exam        {preview.n_of_exam:,} of all requests are for twins with planted faults")
@@ -74,6 +73,14 @@ def print_plan(console: Console, preview: "Preview") -> None:
     for sentence in plan_warnings(preview):
         console.print(f"[yellow]warning[/]     {escape(one_line(sentence))}")
     console.print("nothing was sent")
+
+
+def _print_what_may_end_early(console: Console, preview: "Preview") -> None:
+    """That the price is the most of what is asked in rounds."""
+    if preview.looks:
+        console.print(f"looks       at most {len(preview.looks)}; what is decided at an early look is not asked further")
+    if preview.is_adaptive:
+        console.print("pairs       at most these; a comparison that is decided is not asked further")
 
 
 def plan_object(preview: "Preview") -> dict[str, object]:

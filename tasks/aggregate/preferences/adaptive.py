@@ -24,7 +24,8 @@ class Watch:
     """What is known of one comparison so far.
 
     `p` holds at any time; `value` is what one more prompt is expected to bring of the evidence that is still missing, 0 where it
-    is decided or no prompt is left: ask the highest next. `is_complete`: no prompt of the plan is left. `n_prompts` have a verdict.
+    is decided or no prompt is left: ask the highest next. `is_complete`: no prompt of the plan is left; `n_prompts` have
+    a verdict.
     """
 
     pair: tuple[Checkpoint, Checkpoint]

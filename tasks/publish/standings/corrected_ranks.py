@@ -17,6 +17,10 @@ UNEVEN = (
     "Means here weight all prompts equally, the leaderboard's all pictures: where prompts have unequal numbers of scored "
     "pictures, as here, they may differ a little."
 )
+LOOKED_AT = (
+    "The judges were asked in looks, which only the judge's own ranks and comparisons account for: all other intervals, p and "
+    "ranks here are as if nobody had looked before, and are wrong somewhat more often than they say."
+)
 
 
 class Ranking(NamedTuple):
@@ -28,10 +32,12 @@ class Ranking(NamedTuple):
     sentences: list[str]
 
 
-def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str | None = None) -> Iterator[Ranking]:
+def rankings(
+    standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str | None = None, *, has_looks: bool = False
+) -> Iterator[Ranking]:
     """Every ranking of every judge, headline dimensions first; lines by the corrected mean where there is one, the best first.
 
-    `reference`: the judge in people's place.
+    `reference`: the judge in people's place. `has_looks`: the judges were asked look by look.
     """
     where = ["rubric_id", "dimension", "category"]
     judged = standings.filter(pl.col("judge_model").is_not_null()).sort(pl.col("is_headline").not_(), *where, "judge_model")
@@ -46,7 +52,7 @@ def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str 
         place = "" if category == Total.MACRO else f", {category}"
         compared = comparisons.filter(**address, judge_model=judge)
         headers = ("judge", "", reference or PEOPLE, "", "corrected", "")
-        sentences = _sentences(compared, mine, reference)
+        sentences = [*([LOOKED_AT] if has_looks else []), *_sentences(compared, mine, reference)]
         yield Ranking(f"{rubric_id}: {dimension}{place}, judge {judge}", headers, lines, sentences)
 
 

@@ -79,6 +79,7 @@ def test_two_judges_of_one_model_agree_on_the_share_that_both_were_shown(
     assert held.code == 0, held.err
     assert ["judge", "low", "full"] in [line.split()[:3] for line in held.out.splitlines()]
     assert "people" not in held.out
+    assert "asked in looks" not in held.out
     home = next((lake.root / "publish/v1/smaller/agreement").glob("*/manifest.json")).parent
     widths = {
         row["estimator"]: row["ci_high"] - row["ci_low"]
@@ -93,3 +94,8 @@ def test_two_judges_of_one_model_agree_on_the_share_that_both_were_shown(
     first, second = runs_of(tmp_path / "lake").sort("started_at").iter_rows(named=True)
     assert second["n_cached"] == first["n_requests"]
     assert second["n_asked"] == second["n_requests"] - first["n_requests"] > 0
+
+    with (tmp_path / "b.toml").open("a") as file:
+        file.write("[statistics.stopping]\nlooks = [0.5, 1.0]\n")
+    looked = salon("agreement", "b.toml", "--against-judge", "full", "--run-date", "2026-01-03")
+    assert "The judges were asked in looks" in (tmp_path / looked.out.split("files")[1].strip() / "agreement.md").read_text()

@@ -66,6 +66,7 @@ def _leave_scenes(folder: Path, n: int) -> None:
 
 def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
     folder = world()
+    assert "at most these" not in salon("plan", "b.toml").out
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
     assert "step-3000 is better than step-2000: it wins " in said.out
@@ -162,6 +163,7 @@ def test_adaptive_pairs_are_left_once_decided_and_a_run_cut_short_decides_the_sa
     world: Callable[..., Path], salon: Callable[..., Said]
 ) -> None:
     folder = world("adaptive = true\nprompts_a_round = 10")
+    assert "pairs       at most these; a comparison that is decided is not asked further" in salon("plan", "b.toml").out
     ended = salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.15").err
     n_left = 360 - int(runs_of(folder / "lake")["n_asked"].item())
     assert f"max_usd = 0.15 is reached: {n_left} of 360 requests have no reply" in ended, "those of later rounds too"
