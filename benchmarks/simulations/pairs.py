@@ -84,7 +84,7 @@ def world(draw: np.random.Generator, n_checkpoints: int, n_prompts: int, *, is_n
     lost = draw.random((2, len(prompt))) < draw.uniform(0, 0.025)
     win, tied = _expected(in_category, spread, step, position)
     return World(
-        verdicts_of(category, prompt, one[pair], other[pair], np.where(lost[0], np.nan, first), np.where(lost[1], np.nan, second)),
+        answered(category, prompt, one[pair], other[pair], np.where(lost[0], np.nan, first), np.where(lost[1], np.nan, second)),
         n_checkpoints, {f"c{c}": int((category == c).sum()) for c in range(n_categories)}, win + tied / 2,
         _strengths(win, tied), 0.5 + position * (favours_first - 0.5), draw.permutation(n_prompts), is_uneven,
     )  # fmt: skip
@@ -106,7 +106,7 @@ def _strengths(win: np.ndarray, tied: np.ndarray) -> np.ndarray:
     return (found.strengths - found.strengths[BASELINE]) * POINTS
 
 
-def verdicts_of(category, prompt, one, other, first, second) -> pl.DataFrame:
+def answered(category, prompt, one, other, first, second) -> pl.DataFrame:
     names = {"p": [f"{p:04d}" for p in range(len(category))], "c": [f"c{c}" for c in category]}
     checkpoints = pl.Series([named(n) for n in range(int(other.max(initial=0)) + 1)])
     frame = pl.DataFrame({

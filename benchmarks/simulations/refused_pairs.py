@@ -11,7 +11,7 @@ from datetime import date
 import numpy as np
 import polars as pl
 
-from benchmarks.simulations.pairs import named, verdicts_of
+from benchmarks.simulations.pairs import answered, named
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Total
 from schemas.tables.published import PREFERENCES
@@ -42,7 +42,7 @@ def night(
     category, prompts = np.arange(N_PROMPTS) % 2, np.arange(N_PROMPTS)
     value = (draw.random(N_PROMPTS) < np.array(won)[category]) * 1.0
     value[draw.random(N_PROMPTS) < np.array(refused)[category]] = np.nan
-    every = verdicts_of(category, prompts, np.zeros(N_PROMPTS, int), np.ones(N_PROMPTS, int), value, value)
+    every = answered(category, prompts, np.zeros(N_PROMPTS, int), np.ones(N_PROMPTS, int), value, value)
     order, count = draw.permutation(N_PROMPTS), Counter[str](nights=1)
     for failures in ("at_random", "worst_case"):
         for asked in range(n_a_look, N_PROMPTS + 1, n_a_look):
