@@ -1,22 +1,29 @@
 """A judge and its successor asked about the same anchors, and the bridge fitted. Kept bridges: flows/nights/drift.py."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import polars as pl
 
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.drift import keep_bridge
 from flows.run import stages
+from flows.run.bought import asked_parts
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.preview import PlannedRubric, forecasts
-from schemas.errors import InputError, ProviderError
-from schemas.records import Plan
+from schemas.benchmark.judges import Judge
+from schemas.errors import InputError, JudgeChangedError, ProviderError
+from schemas.records import Plan, PlannedPart
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
+from tasks.judge.model_pin import answering_on_nights, hold
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
+from tasks.ledger.queries import names_answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +74,52 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
 def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame:
     """Ask what is missing, fit the bridge and keep it: BRIDGES rows, one for each rubric and dimension.
 
-    The same date, anchors and replies give the same file again. Raises ProviderError where replies are still missing.
+    The same date, anchors and replies give the same file again. Raises ProviderError where replies are still missing, or where
+    another model answered than on a judge's nights, which the judge's `on_model_change` may have told of alone.
     """
     run, plan = planned.run.having(run_id=secrets.token_hex(16)), planned.plan
+    with opened(run.ledger_url) as ledger:
+        hold(ledger, run.name_in_ledger, plan.plan_id, run.benchmark.judges)
     asked = judge(run, plan.parts)
     if asked.n_left:
         raise ProviderError(
             f"{asked.n_left:,} of {asked.n_requests:,} requests to the two judges have no reply, so no bridge was made; "
             "run the same command again to ask what is missing"
         )
+    with opened(run.ledger_url) as ledger:
+        _check_who_answered(run, ledger, asked_parts(run, plan.parts))
     run = run.having(snapshot_id=stages.take_snapshot(run, plan))
     judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, stages.read(run, plan))
     rows = scored(judgements, scores, occasion=run.run_date.isoformat())
     found = bridges(rows, planned.judge_old, planned.judge_new, has_slope=has_slope)
     keep_bridge(run, found, planned.judge_old, planned.judge_new)
     return found
+
+
+def _check_who_answered(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
+    """Hold the stored replies to the models of the judges' nights: also those of earlier starts, which hold() did not see."""
+    for judge in run.benchmark.judges:
+        keys = [run.request_keys(part).to_list() for part in parts if part.judge_model == judge.id]
+        names = {judge.one_name(name) for some in keys for name in ledger.read(partial(names_answering, keys=some))}
+        last = answering_on_nights(ledger, run.name_in_ledger, judge)
+        if len(names) > 1:
+            raise _changed(judge, f"answered as {' and as '.join(sorted(names))} for this bridge", "")
+        if last is None or names <= {last}:
+            continue
+        said = f"answered as {last} on the nights before, and as {' '.join(names)} for this bridge"
+        if judge.on_model_change == "stop":
+            raise _changed(judge, said, '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
+        run.reporter.say(
+            f"judge {judge.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
+            f"the two score apart. Once {last} answers again, make it anew, with another --run-date"
+        )
+
+
+def _changed(judge: Judge, said: str, also: str) -> JudgeChangedError:
+    error = JudgeChangedError(
+        f"judge {judge.id} {said}, so no bridge was made: it would carry nights over by what another judge scores. Make it with "
+        "another --run-date, once the model of the nights answers again. If both are the same judge under two names, as behind a "
+        f"gateway, list them: accept_models = […]{also}"
+    )
+    error.judge_id = judge.id
+    return error

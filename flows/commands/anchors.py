@@ -1,5 +1,6 @@
 """`salon anchors freeze`, `list` and `bridge`: frozen samples, and a new judge joined by them. The work: flows/nights/."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
@@ -11,6 +12,8 @@ from flows.executors.lake_use import lake_in_use
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, format_usd, name_of, one_line, result_console
 from flows.run.context import RunContext, check_keys, open_run
+from schemas.statuses.cells import CellStatus
+from schemas.tables.nights import BRIDGES
 
 if TYPE_CHECKING:
     from flows.bridging import BridgePlan
@@ -64,6 +67,7 @@ def bridge(
 ) -> int:
     """Have both judges score the anchors, so that the old one's series continue under the new one."""
     from flows.bridging import make_bridge, plan_bridge
+    from flows.nights.drift import bridges_of
 
     run = open_run(file, run_date.date() if run_date else None, max_usd=max_usd)
     out = result_console()
@@ -76,10 +80,26 @@ def bridge(
         check_keys(planned.run)
         found = make_bridge(planned, has_slope=line)
     out.print(_bridges(found, has_slope=line))
-    n_joined = found.filter(status="ok").height
-    then = f"continue under {new} from the next night on; remove {old} from {file.name}"
-    out.print(name_of(f"{n_joined} of {found.height} series of {old} {then}"))
-    return 0 if n_joined else 1
+    failed = found.filter(pl.col("status") != CellStatus.OK.value)
+    there = bridges_of(run.lake.root, run.benchmark.name)
+    n_kept = 0 if there is None else failed.join(there, on=BRIDGES.key, how="semi").height
+    for said in _outcome(found.height - failed.height, n_kept, failed.height - n_kept, (old, new, file.name)):
+        out.print(name_of(said))
+    return 0 if failed.height < found.height else 1
+
+
+def _outcome(n_joined: int, n_kept: int, n_ending: int, names: tuple[str, str, str]) -> Iterator[str]:
+    """What becomes of the old judge's series: joined now, kept joined by an earlier bridge, or ending without the judge."""
+    old, new, file = names
+    goes_on = f"{'continues' if n_joined == 1 else 'continue'} under {new} from the next night on"
+    then = "" if n_kept or n_ending or not n_joined else f"; remove {old} from {file}"
+    yield f"{n_joined} of {n_joined + n_kept + n_ending} series of {old} {goes_on}{then}"
+    if n_kept:
+        yield f"{n_kept} could not be bridged anew and stay joined by the bridge made before, which stays in use"
+    if n_ending or not n_joined + n_kept:
+        yield f"keep {old} in {file}: what no bridge joins ends on the night that {old} is taken out"
+    elif n_kept:
+        yield f"remove {old} from {file}: all its series are joined"
 
 
 def _plan(planned: "BridgePlan") -> Table:

@@ -15,6 +15,7 @@ from flows.nights.own_rubrics import asks_the_same, keep_rubrics
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
+from schemas.statuses.cells import CellStatus
 from schemas.tables.nights import BRIDGES, DRIFT
 from schemas.tables.table import conform
 from tasks.aggregate.drift.bridge import joined
@@ -118,23 +119,34 @@ def _code_of(said: Mapping[str, Any]) -> object:
 
 
 def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_new: str) -> None:
-    """Keep a bridge (BRIDGES rows) under the run's date, in place of an earlier one of that date and these judges."""
+    """Keep what a bridge (BRIDGES rows) joins, under the run's date. What it could not join leaves an earlier one as it is."""
     pair = sha256(f"{judge_old}\n{judge_new}".encode()).hexdigest()[:12]
     target = _folder(run.lake.root, run.benchmark.name) / f"{run.run_date.isoformat()}-{pair}.parquet"
-    write_parquet(conform(bridge, BRIDGES), target, run.lake.root / "staging")
-    push(run.lake.root, target)
+    of_that_date = read_files([path for path in _files(run.lake.root, run.benchmark.name) if path == target], BRIDGES)
+    joins = _in_use(pl.concat([of_that_date, pl.DataFrame(conform(bridge, BRIDGES))]))
+    if not joins.is_empty():
+        write_parquet(conform(joins, BRIDGES), target, run.lake.root / "staging")
+        push(run.lake.root, target)
 
 
 def bridges_of(lake_root: Path, benchmark: str) -> pl.DataFrame | None:
-    """The bridges of a benchmark, in the order they are crossed: by date, of one pair of judges the latest. None without any."""
-    found: dict[str, Path] = {}
+    """The bridges of a benchmark, in the order they are crossed: by date, of a series and pair of judges the latest that joins it.
+
+    None without any.
+    """
+    paths = _files(lake_root, benchmark)
+    return _in_use(read_files(paths, BRIDGES)) if paths else None
+
+
+def _in_use(bridges: pl.DataFrame) -> pl.DataFrame:
+    """Of bridges in the order they were made: one that failed takes the place of none."""
+    return bridges.filter(status=CellStatus.OK.value).unique(BRIDGES.key, keep="last", maintain_order=True)
+
+
+def _files(lake_root: Path, benchmark: str) -> list[Path]:
     folder = _folder(lake_root, benchmark)
     pull(lake_root, folder.relative_to(lake_root).as_posix())
-    for path in sorted(folder.glob("*.parquet")):
-        pair = path.stem.rpartition("-")[2]
-        found.pop(pair, None)
-        found[pair] = path
-    return read_files(list(found.values()), BRIDGES) if found else None
+    return sorted(folder.glob("*.parquet"))
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

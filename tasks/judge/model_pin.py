@@ -160,6 +160,12 @@ def _held(plan_id: str) -> str:
     return sha256(f"held {plan_id}".encode()).hexdigest()
 
 
+def answering_on_nights(ledger: Ledger, name_in_ledger: str, judge: Judge) -> str | None:
+    """The model that answered for a judge on its last night; None where it has had none, or nobody said."""
+    name = ledger.read(_Answering(_nights(name_in_ledger), judge.id).read)
+    return None if name is None else judge.one_name(name)
+
+
 WARN_DAYS = 60
 _DEADLINE_S = 10.0
 

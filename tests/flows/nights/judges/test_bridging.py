@@ -1,0 +1,104 @@
+"""`salon anchors bridge` holds both judges to the models of their nights, and one that fails takes the place of none."""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from flows.nights.drift import bridges_of
+from tests.flows.flow_support import Said
+from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
+from tests.support.servers.provider import Play, Provider, completion
+
+OLD, NEW = "eye-1", "eye-2"
+Bridging = Callable[..., Said]
+
+
+def _answers_as(provider: Provider, model: str) -> None:
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3", model=model))
+
+
+@pytest.fixture
+def bridging(
+    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Said]:
+    """A night by the old judge, answered as eye-of-march, and its anchors; then bridges on days of March."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    World(tmp_path).make(1)
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+    os.utime(tmp_path / "made" / MODEL / "step-1", (noon, noon))
+    _answers_as(provider, "eye-of-march")
+    assert salon("nightly", write_benchmark(tmp_path, provider.url, models=(OLD,)), "--run-date", "2026-03-01").code == 0
+    assert salon("anchors", "freeze", "b.toml", "--n", str(N_SAMPLES)).code == 0
+
+    def bridge(day: int, on_change: str = "alert", n_anchors: int | None = None) -> Said:
+        judge = f'on_model_change = "{on_change}"'
+        file = write_benchmark(tmp_path, provider.url, "both.toml", models=(OLD, NEW), judge=judge)
+        if n_anchors:
+            assert salon("anchors", "freeze", file, "--n", str(n_anchors), "--anew").code == 0
+        return salon("anchors", "bridge", file, "--old", OLD, "--new", NEW, "--run-date", f"2026-03-{day:02d}")
+
+    return bridge
+
+
+def test_a_bridge_is_not_made_of_another_model_than_that_of_the_nights(
+    bridging: Bridging, tmp_path: Path, provider: Provider
+) -> None:
+    _answers_as(provider, "eye-of-april")
+    told = [bridging(2, "stop") for _ in range(3)]  # each start finds what the one before it has stored
+    for one in told:
+        said = " ".join(one.err.split())
+        assert one.code == 3, said
+        assert "answered as eye-of-march on the nights before, and" in said
+        assert "eye-of-april" in said
+        assert 'on_model_change = "alert"' in said
+    provider.script.clear()
+    assert bridges_of(tmp_path / "lake", "nights") is None
+    taken = bridging(2)
+    assert taken.code == 0, taken.err
+    said = " ".join((taken.out + taken.err).split())
+    assert f"judge {OLD} answered as eye-of-march on the nights before, and as eye-of-april for this bridge" in said
+    assert f"judge {NEW} answered" not in said, "it has had no night"
+    stored = bridging(2, "stop")  # nothing is left to ask
+    assert stored.code == 3, stored.out
+    assert "for this bridge, so no bridge was made" in " ".join(stored.err.split())
+    _answers_as(provider, "eye-of-march")
+    again = bridging(3, "stop")
+    assert (again.code, "answered as" in again.out + again.err) == (0, False), again.err
+
+
+def test_replies_of_two_models_make_no_bridge(bridging: Bridging, tmp_path: Path, provider: Provider) -> None:
+    provider.script.extend([provider.then] * 30)
+    _answers_as(provider, "eye-of-april")
+    said = bridging(2)
+    for _ in range(9):
+        said = bridging(2)
+    assert said.code == 3, said.out
+    assert bridges_of(tmp_path / "lake", "nights") is None
+
+
+def test_a_bridge_that_fails_leaves_the_one_before_in_use(bridging: Bridging, tmp_path: Path) -> None:
+    good = bridging(2)
+    assert "1 of 1 series of eye-1 continues under eye-2 from the next night on; remove eye-1 from both.toml" in good.out
+    before = bridges_of(tmp_path / "lake", "nights")
+    assert before is not None
+    for day in (2, 3):
+        failed = bridging(day, n_anchors=8)
+        said = " ".join(failed.out.split())
+        assert failed.code == 1, said
+        assert "0 of 1 series of eye-1 continue under eye-2" in said
+        assert "1 could not be bridged anew and stay joined by the bridge made before, which stays in use" in said
+        after = bridges_of(tmp_path / "lake", "nights")
+        assert after is not None
+        assert after.equals(before)
+
+
+def test_where_a_bridge_fails_the_old_judge_is_to_stay(bridging: Bridging, tmp_path: Path) -> None:
+    failed = bridging(2, n_anchors=8)
+    said = " ".join(failed.out.split())
+    assert failed.code == 1
+    assert "keep eye-1 in both.toml: what no bridge joins ends on the night that eye-1 is taken out" in said
+    assert "remove eye-1" not in said
+    assert bridges_of(tmp_path / "lake", "nights") is None
