@@ -46,8 +46,10 @@ LIMIT_HIGH = number("limit_high", "Upper control limit of the night; an ewma abo
 ANCHOR_EWMA = number("anchor_ewma", "Exponentially weighted moving average of the anchors.")
 ANCHOR_LIMIT_LOW = number("anchor_limit_low", "Lower control limit of anchor_ewma.")
 ANCHOR_LIMIT_HIGH = number("anchor_limit_high", "Upper control limit of anchor_ewma.")
-ALPHA = number("alpha", "Probability of a false alarm in this series on this night.", low=0, high=1)
-ALPHA_SPENT = number("alpha_spent", "Sum of alpha since the limits began: the expected number of false alarms so far.", low=0)
+ALPHA = number("alpha", "Probability of a false alarm in this series on this night, without its anchors.", low=0, high=1)
+ALPHA_SPENT = number(
+    "alpha_spent", "Sum of alpha and the anchors' own alpha since limits began: the expected number of false alarms so far.", low=0
+)
 N_FAMILY = count("n_family", "Series watched this night, including anchors; they share the allowed false alarms.")
 ANCHOR_P = number("anchor_p", "p-value for no change of the anchors (for the verdict, uncorrected).", low=0, high=1)
 DIFFERENCE_P = number(

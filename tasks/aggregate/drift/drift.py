@@ -82,7 +82,7 @@ def _is_seen() -> pl.Expr:
 
 
 def _with_limits(rows: pl.DataFrame) -> pl.DataFrame:
-    """Limits, p values, who is beyond them, and what was spent on false alarms since the limits began."""
+    """Limits, p values, who is beyond them, and what was spent on false alarms: an alarm may be the anchors' alone."""
     own, theirs = _half_widths(rows, "alpha", ""), _half_widths(rows, "alpha_other", "anchor_")
     return rows.with_columns(
         ewma=pl.col("mean") + pl.col("deviation"),
@@ -100,7 +100,13 @@ def _with_limits(rows: pl.DataFrame) -> pl.DataFrame:
         baseline_sd="sd",
         baseline_autocorrelation="autocorrelation",
         alpha=pl.when(pl.col("deviation").is_not_null()).then("alpha"),
-    ).with_columns(alpha_spent=pl.col("alpha").cum_sum().over(SERIES, order_by="run_date"))
+        anchor_alpha=pl.when(pl.col("anchor_deviation").is_not_null()).then("alpha_other"),
+    ).with_columns(
+        alpha_spent=pl.when(pl.any_horizontal(pl.col("alpha", "anchor_alpha").is_not_null()))
+        .then(pl.sum_horizontal("alpha", "anchor_alpha"))
+        .cum_sum()
+        .over(SERIES, order_by="run_date")
+    )  # fmt: skip
 
 
 def _half_widths(rows: pl.DataFrame, alpha: str, prefix: str) -> pl.Series:

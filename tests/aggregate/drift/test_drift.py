@@ -75,6 +75,17 @@ def test_limits_worked_out_by_hand():
     assert found["n_baseline"].to_list() == [*range(1, 9), 8, 8]
 
 
+def test_what_is_spent_on_false_alarms_includes_the_anchors_part():
+    """An alarm may be the anchors' alone: theirs is the others' share of the family, here a sixth of it."""
+    anchors = [None, None, *(5 + w for w in WOBBLE), 5.0, 5.0]  # frozen two nights after the first
+    found = drift(table(nights([*(7 + w for w in WOBBLE), 7.01, 7.02, 7.0, 7.03], anchors)), n_baseline=8)
+    theirs = shared_alpha(1, 1, is_headline=False)
+    assert theirs == pytest.approx(FAMILY_ALPHA / 6)
+    assert found["alpha"].to_list()[8:] == [0.0025] * 4
+    assert found["alpha_spent"].to_list()[8:] == pytest.approx([0.0025, 0.005, 0.0075 + theirs, 0.01 + 2 * theirs])
+    assert found["alpha_spent"].to_list()[:8] == [None] * 8
+
+
 def one_chart(values, n_baseline=8):
     nights_ = np.array([values], float)
     return charts(nights_, np.zeros(nights_.shape), n_baseline, np.zeros(1), NIGHT_ALPHA)
