@@ -98,28 +98,28 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
 
 def _check_who_answered(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
     """Hold the stored replies to the models of the judges' nights: also those of earlier starts, which hold() did not see."""
-    for judge in run.benchmark.judges:
-        keys = [run.request_keys(part).to_list() for part in parts if part.judge_model == judge.id]
-        names = {judge.one_name(name) for some in keys for name in ledger.read(partial(names_answering, keys=some))}
-        last = answering_on_nights(ledger, run.name_in_ledger, judge)
+    for one in run.benchmark.judges:
+        keys = [run.request_keys(part).to_list() for part in parts if part.judge_model == one.id]
+        names = {one.one_name(name) for some in keys for name in ledger.read(partial(names_answering, keys=some))}
+        last = answering_on_nights(ledger, run.name_in_ledger, one)
         if len(names) > 1:
-            raise _changed(judge, f"answered as {' and as '.join(sorted(names))} for this bridge", "")
+            raise _changed(one, f"answered as {' and as '.join(sorted(names))} for this bridge", "")
         if last is None or names <= {last}:
             continue
         said = f"answered as {last} on the nights before, and as {' '.join(names)} for this bridge"
-        if judge.on_model_change == "stop":
-            raise _changed(judge, said, '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
+        if one.on_model_change == "stop":
+            raise _changed(one, said, '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
         run.reporter.say(
-            f"judge {judge.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
+            f"judge {one.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
             f"the two score apart. Once {last} answers again, make it anew, with another --run-date"
         )
 
 
-def _changed(judge: Judge, said: str, also: str) -> JudgeChangedError:
+def _changed(asked: Judge, said: str, also: str) -> JudgeChangedError:
     error = JudgeChangedError(
-        f"judge {judge.id} {said}, so no bridge was made: it would carry nights over by what another judge scores. Make it with "
+        f"judge {asked.id} {said}, so no bridge was made: it would carry nights over by what another judge scores. Make it with "
         "another --run-date, once the model of the nights answers again. If both are the same judge under two names, as behind a "
         f"gateway, list them: accept_models = […]{also}"
     )
-    error.judge_id = judge.id
+    error.judge_id = asked.id
     return error

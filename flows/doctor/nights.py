@@ -8,6 +8,7 @@ import polars as pl
 from flows.doctor.findings import Finding, ok, skipped, wrong
 from flows.doctor.prefect_server import failed_night
 from flows.doctor.stores import MAX_AWAY_S, is_there
+from flows.nights.ended import ended_series
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
@@ -22,7 +23,7 @@ from tasks.ledger.mutex import is_held
 from tasks.publish.machine_tables import runs
 from tasks.publish.standings.wording import counted
 
-NIGHT, BATCHES = "last night", "batches"
+NIGHT, SERIES, BATCHES = "last night", "series", "batches"
 
 
 def check_night(run: StageContext) -> Iterator[Finding]:
@@ -54,6 +55,11 @@ def check_night(run: StageContext) -> Iterator[Finding]:
         advice = "the log of its run says why; salon nightly FILE starts or continues it"
         tried = "" if noted else failed.rpartition(" ")[2]
         yield wrong(NIGHT, said, advice + (f", --run-date {tried} the night of {tried}" if tried not in ("", day) else ""))
+
+
+def check_series(run: StageContext) -> Iterator[Finding]:
+    """Series that end as their judge was replaced, which nobody may have meant; nothing where none do."""
+    yield from (skipped(SERIES, one.says, one.advice) for one in ended_series(run))
 
 
 def check_batches(run: StageContext) -> Iterator[Finding]:

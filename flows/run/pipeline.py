@@ -11,6 +11,7 @@ import polars as pl
 
 from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
+from flows.nights.ended import ended_series
 from flows.nights.index import rewrite_index
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
@@ -129,6 +130,9 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)
+    for ended in ended_series(run) if night else ():
+        if ended.first_without == run.run_date:
+            run.reporter.say(f"{ended.says}; {ended.advice}")
     rewrite_index(run.lake.root)
 
 

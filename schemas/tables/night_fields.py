@@ -48,7 +48,9 @@ ANCHOR_LIMIT_LOW = number("anchor_limit_low", "Lower control limit of anchor_ewm
 ANCHOR_LIMIT_HIGH = number("anchor_limit_high", "Upper control limit of anchor_ewma.")
 ALPHA = number("alpha", "Probability of a false alarm in this series on this night, without its anchors.", low=0, high=1)
 ALPHA_SPENT = number(
-    "alpha_spent", "Sum of alpha and the anchors' own alpha since limits began: the expected number of false alarms so far.", low=0
+    "alpha_spent",
+    "Sum of alpha and the anchors' own alpha since limits began: the expected number of false alarms so far.",
+    low=0,
 )
 N_FAMILY = count("n_family", "Series watched this night, including anchors; they share the allowed false alarms.")
 ANCHOR_P = number("anchor_p", "p-value for no change of the anchors (for the verdict, uncorrected).", low=0, high=1)

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flows.nights.drift import bridges_of
+from schemas.tables.nights import DRIFT
+from tasks.publish.living_tables import drift_rows, write_living_table
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
@@ -102,3 +105,45 @@ def test_where_a_bridge_fails_the_old_judge_is_to_stay(bridging: Bridging, tmp_p
     assert "keep eye-1 in both.toml: what no bridge joins ends on the night that eye-1 is taken out" in said
     assert "remove eye-1" not in said
     assert bridges_of(tmp_path / "lake", "nights") is None
+
+
+def test_the_night_and_the_doctor_say_that_series_end_with_their_judge(
+    salon: Callable[..., Said], tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    _answers_as(provider, "eye")
+    world = World(tmp_path)
+
+    def night(day: int, judge: str) -> str:
+        world.make(day)
+        noon = datetime(2026, 3, day, 12, tzinfo=UTC).timestamp()
+        os.utime(tmp_path / "made" / MODEL / f"step-{day}", (noon, noon))
+        said = salon("nightly", write_benchmark(tmp_path, provider.url, models=(judge,)), "--run-date", f"2026-03-{day:02d}")
+        assert said.code == 0, said.err
+        return " ".join((said.out + said.err).split())
+
+    def doctor() -> str:
+        return " ".join(salon("doctor", write_benchmark(tmp_path, provider.url, models=(NEW,))).out.split())
+
+    night(1, OLD)
+    assert salon("anchors", "freeze", "b.toml", "--n", str(N_SAMPLES)).code == 0
+    assert "series of judge" not in night(2, OLD)
+    lake = tmp_path / "lake"
+    drift = drift_rows(lake, "nights")
+    assert drift is not None
+    alarming = drift.drop("changed_under").with_columns(is_alarm=True, changed_on=date(2026, 3, 1))
+    write_living_table(lake, DRIFT, "nights", pl.DataFrame(alarming))
+    ends = f"1 series of judge {OLD} ends with the night of 2026-03-02"
+    after = f"{NEW} begins anew: no limits, and so no alarms, before 30 nights"
+    bridge = f"salon anchors bridge FILE --old {OLD} --new {NEW}"
+    assert f"{ends}, with 1 open alarm (since 2026-03-01). {after}" in doctor()
+    write_living_table(lake, DRIFT, "nights", pl.DataFrame(drift.drop("changed_under")))
+    first, second = night(3, NEW), night(4, NEW)
+    assert f"{ends}. {after}" in first
+    assert bridge in first
+    assert ends not in second, "it is told once"
+    assert ends in (told := doctor())
+    assert bridge in told
+    both = write_benchmark(tmp_path, provider.url, "both.toml", models=(OLD, NEW))
+    assert salon("anchors", "bridge", both, "--old", OLD, "--new", NEW, "--run-date", "2026-03-05").code == 0
+    assert ends not in doctor(), "before the next night has joined them"
