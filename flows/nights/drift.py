@@ -130,7 +130,7 @@ def keep_bridge(run: StageContext, bridge: pl.DataFrame, judge_old: str, judge_n
 
 
 def bridges_of(lake_root: Path, benchmark: str) -> pl.DataFrame | None:
-    """The bridges of a benchmark, in the order they are crossed: by date, of a series and two judges the latest. None without any."""
+    """The bridges of a benchmark, in the order they are crossed: by date, of two judges and a series the latest; None without."""
     paths = _files(lake_root, benchmark)
     return _in_use(read_files(paths, BRIDGES)) if paths else None
 

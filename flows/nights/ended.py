@@ -56,7 +56,7 @@ def _is_replaced(run: StageContext, last: date) -> bool:
 def _told(judge: str, ended: pl.DataFrame, last: date, new: str) -> tuple[str, str]:
     alarms = ended.filter("is_alarm")
     since = alarms["changed_on"].min()
-    dated = f" ({'since' if alarms.height == 1 else 'the first since'} {since})" if since is not None else ""
+    dated = f" ({'since' if alarms.height == 1 else 'the first since'} {since})" if isinstance(since, date) else ""
     still = f", with {counted(alarms.height, 'open alarm')}{dated}" if alarms.height else ""
     says = (
         f"{ended.height} series of judge {judge} {'ends' if ended.height == 1 else 'end'} with the night of {last}{still}. "

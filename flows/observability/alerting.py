@@ -98,10 +98,13 @@ def drifts(drift: pl.DataFrame, run_date: date) -> list[Alert]:
             JUDGE_DRIFT,
             alarms.filter(~is_model),
             _DRIFTED,
-            "{n} series are beyond their limits, possibly because of the judge",
+            "{n} series {are} beyond {their} limits, possibly because of the judge",
         ),
         *_listed(
-            SCORE_DRIFT, alarms.filter(is_model), _DRIFTED, "{n} series are beyond their limits, and not because of the judge"
+            SCORE_DRIFT,
+            alarms.filter(is_model),
+            _DRIFTED,
+            "{n} series {are} beyond {their} limits, and not because of the judge",
         ),
     ]
 
@@ -111,7 +114,7 @@ def blocked_cells(cells: pl.DataFrame) -> list[Alert]:
     found = cells.filter(pl.col("status") == CellStatus.BLOCKED.value).sort(
         pl.col("is_headline").fill_null(value=False), "cell_id", descending=[True, False]
     )
-    return _listed(BLOCKED, found, _BLOCKED, "{n} cells are blocked: too few of their judgements have a score")
+    return _listed(BLOCKED, found, _BLOCKED, "{n} cell{s} {are} blocked: too few of {their} judgements have a score")
 
 
 def missed_nights(calendars: Collection[tuple[str, str]], nights: list[date], run_date: date, newest_due: date) -> list[date]:
@@ -138,7 +141,8 @@ def missed(dates: list[date]) -> list[Alert]:
     if not dates:
         return []
     text = [day.isoformat() for day in dates]
-    says = f"{len(dates)} nights were due but have no publication: {', '.join(text[-N_LISTED:])}"
+    were = "1 night was due but has" if len(dates) == 1 else f"{len(dates)} nights were due but have"
+    says = f"{were} no publication: {', '.join(text[-N_LISTED:])}"
     return [Alert(NIGHT_MISSED, {"says": says, "n_all": len(dates), "dates": text[-N_LISTED:]})]
 
 
@@ -182,8 +186,9 @@ def night_shut_out(why: str) -> Alert:
 def _listed(name: str, rows: pl.DataFrame, columns: list[str], says: str) -> list[Alert]:
     if rows.is_empty():
         return []
+    number = {"s": "", "are": "is", "their": "its"} if rows.height == 1 else {"s": "s", "are": "are", "their": "their"}
     listed = [{column: _plain(value) for column, value in row.items()} for row in rows.head(N_LISTED).select(columns).to_dicts()]
-    return [Alert(name, {"says": says.format(n=rows.height), "n_all": rows.height, "rows": listed})]
+    return [Alert(name, {"says": says.format(n=rows.height, **number), "n_all": rows.height, "rows": listed})]
 
 
 def _plain(value: object) -> object:

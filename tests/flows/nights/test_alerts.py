@@ -118,12 +118,14 @@ def test_a_drift_alarm_is_named_by_whom_it_blames(verdict: str, name: str) -> No
     (found,) = drifts(found, NIGHT)
     assert (found.name, found.payload["n_all"]) == (name, 1)
     assert found.payload["rows"][0]["changed_on"] == "2026-11-01"
+    assert found.payload["says"].startswith("1 series is beyond its limits, ")
 
 
 def test_blocked_cells() -> None:
     rows = [{"status": "blocked", "reason": "refusal", "cell_id": "a"}, {"status": "ok"}, {"status": "null"}]
     (found,) = blocked_cells(placed({BENCHMARK_LONG: frame(BENCHMARK_LONG, rows)}))
     assert (found.name, [row["reason"] for row in found.payload["rows"]]) == ("salon.table.blocked", ["refusal"])
+    assert found.payload["says"] == "1 cell is blocked: too few of its judgements have a score"
     assert blocked_cells(placed({BENCHMARK_LONG: frame(BENCHMARK_LONG, rows[1:])})) == []
 
 
@@ -211,6 +213,7 @@ def test_a_night_is_missed_once_the_next_one_is_due() -> None:
 
 def test_missed_nights_are_one_event() -> None:
     assert missed([]) == []
+    assert missed(_days(3))[0].payload["says"] == "1 night was due but has no publication: 2026-11-03"
     (found,) = missed(_days(3, 4))
     assert found.payload["dates"] == ["2026-11-03", "2026-11-04"]
 
