@@ -80,6 +80,7 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
     run, plan = planned.run.having(run_id=secrets.token_hex(16)), planned.plan
     with opened(run.ledger_url) as ledger:
         hold(ledger, run.name_in_ledger, plan.plan_id, run.benchmark.judges)
+        _others_answering(run, ledger, asked_parts(run, plan.parts))  # of an earlier start: nothing more is bought then
     asked = judge(run, plan.parts)
     if asked.n_left:
         raise ProviderError(
@@ -87,7 +88,8 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
             "run the same command again to ask what is missing"
         )
     with opened(run.ledger_url) as ledger:
-        _check_who_answered(run, ledger, asked_parts(run, plan.parts))
+        for said in _others_answering(run, ledger, asked_parts(run, plan.parts)):
+            run.reporter.say(said)
     run = run.having(snapshot_id=stages.take_snapshot(run, plan))
     judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, stages.read(run, plan))
     rows = scored(judgements, scores, occasion=run.run_date.isoformat())
@@ -96,8 +98,9 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
     return found
 
 
-def _check_who_answered(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> None:
-    """Hold the stored replies to the models of the judges' nights: also those of earlier starts, which hold() did not see."""
+def _others_answering(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPart]) -> list[str]:
+    """Hold the stored replies to the models of the judges' nights; in sentences, where others may answer and did."""
+    told = []
     for one in run.benchmark.judges:
         keys = [run.request_keys(part).to_list() for part in parts if part.judge_model == one.id]
         names = {one.one_name(name) for some in keys for name in ledger.read(partial(names_answering, keys=some))}
@@ -109,10 +112,11 @@ def _check_who_answered(run: RunContext, ledger: Ledger, parts: Sequence[Planned
         said = f"answered as {last} on the nights before, and as {' '.join(names)} for this bridge"
         if one.on_model_change == "stop":
             raise _changed(one, said, '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
-        run.reporter.say(
+        told.append(
             f"judge {one.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
             f"the two score apart. Once {last} answers again, make it anew, with another --run-date"
         )
+    return told
 
 
 def _changed(asked: Judge, said: str, also: str) -> JudgeChangedError:

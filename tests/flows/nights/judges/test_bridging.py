@@ -50,14 +50,18 @@ def test_a_bridge_is_not_made_of_another_model_than_that_of_the_nights(
     bridging: Bridging, tmp_path: Path, provider: Provider
 ) -> None:
     _answers_as(provider, "eye-of-april")
-    told = [bridging(2, "stop") for _ in range(3)]  # each start finds what the one before it has stored
+    n = provider.n
+    told = [bridging(2, "stop")]
+    n_bought, n = provider.n - n, provider.n
+    assert n_bought < 2 * N_SAMPLES
+    told += [bridging(2, "stop") for _ in range(2)]
+    assert provider.n == n, "each start would buy some more"
     for one in told:
         said = " ".join(one.err.split())
         assert one.code == 3, said
         assert "answered as eye-of-march on the nights before, and" in said
         assert "eye-of-april" in said
         assert 'on_model_change = "alert"' in said
-    provider.script.clear()
     assert bridges_of(tmp_path / "lake", "nights") is None
     taken = bridging(2)
     assert taken.code == 0, taken.err
@@ -75,10 +79,11 @@ def test_a_bridge_is_not_made_of_another_model_than_that_of_the_nights(
 def test_replies_of_two_models_make_no_bridge(bridging: Bridging, tmp_path: Path, provider: Provider) -> None:
     provider.script.extend([provider.then] * 30)
     _answers_as(provider, "eye-of-april")
-    said = bridging(2)
-    for _ in range(9):
-        said = bridging(2)
-    assert said.code == 3, said.out
+    assert bridging(2).code == 3
+    provider.script.clear()
+    n, said = provider.n, bridging(2)
+    assert (said.code, provider.n) == (3, n), said.out
+    assert "answered as eye-of-april and as eye-of-march for this bridge, so no bridge was made" in " ".join(said.err.split())
     assert bridges_of(tmp_path / "lake", "nights") is None
 
 
