@@ -44,7 +44,7 @@ def first_screen(tables: Mapping[Table, pl.DataFrame]) -> str:
     """The page's first screen of one publication, by the functions and the template of a report."""
     headlines = [board for board in boards(tables) if board.is_headline]
     return render(
-        "first.html.j2", answers=answers_of(placed(tables)), headlines=headlines, glance=glance(headlines),
+        "first.html.j2", answers=answers_of(placed(tables)), headlines=headlines, glance=glance(headlines), newest=set(),
         pairs=pair_boards(tables),
         provenance={"rubrics": {}, "judges": [{}]}, benchmark="simulated",
     ).decode()  # fmt: skip
