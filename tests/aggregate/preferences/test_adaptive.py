@@ -123,7 +123,7 @@ def test_the_published_row_of_a_target_that_stopped_says_what_was_watched_and_no
     is_last=st.booleans(),
     failures=st.sampled_from(["at_random", "worst_case"]),
 )
-@example(words=["b", "b", "?"] * 10 + ["a"] * 8, is_last=True, failures="worst_case")
+@example(words=["b"] * 15 + ["a"] * 8 + ["?"] * 14, is_last=True, failures="worst_case")
 def test_what_is_published_is_what_was_decided(words, is_last, failures):
     """One family of one: decided, p under 0.05, one half outside the corrected interval, and a verdict are the same thing."""
     rows, plan = said("1", "2", " ".join(["b"] * 5 + words)), Plan({None: 70}, [(OLD, NEW)] if is_last else ())
