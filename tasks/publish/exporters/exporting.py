@@ -98,4 +98,6 @@ def _client_errors(doing: str) -> Iterator[None]:
         raise
     except Exception as error:
         said = " ".join(str(error).split())[:500]
+        if isinstance(error, ImportError):
+            said += "; the client that is installed does not fit: install it by Salon's extra of its name (docs/export.md)"
         raise StoreError(f"{doing} failed: {type(error).__name__}: {said}") from error

@@ -253,12 +253,26 @@ class Dying(EveryEvalEver):
 
     def write(self, exported: Exported, folder: Path) -> None:  # noqa: ARG002
         (folder / "half").write_text("")
-        raise RuntimeError("out of\nluck")
+        raise self.error
+
+    error: Exception = RuntimeError("out of\nluck")
 
 
-def test_what_a_client_raises_is_a_store_error_and_leaves_nothing(lake: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="failed: RuntimeError: out of luck"):
-        export_publication(current(lake), Dying(), tmp_path / "out", "acme", is_push=False)
+class TooOld(Dying):
+    """A client of another version than the one that Salon's extra names."""
+
+    error = ImportError("cannot import name 'service'")
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [(Dying, "failed: RuntimeError: out of luck$"), (TooOld, "cannot import name 'service'; .* install it by Salon's extra")],
+)
+def test_what_a_client_raises_is_a_store_error_and_leaves_nothing(
+    client: type[Dying], said: str, lake: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(StoreError, match=said):
+        export_publication(current(lake), client(), tmp_path / "out", "acme", is_push=False)
     assert [path.name for path in tmp_path.iterdir()] == ["lake"]
 
 
