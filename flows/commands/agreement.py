@@ -22,7 +22,7 @@ from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetri
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.ratings_left_out import examples
 from tasks.publish.agreement_page import called, said_of
-from tasks.publish.standings.corrected_ranks import Ranking, rankings
+from tasks.publish.standings.corrected_ranks import LOOKED_AT, Ranking, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(Text.assemble((one_line(str(dimension)), "bold"), one_line(f", rubric {rubric_id}")))
         console.print(_table(rows.filter(pl.col("against_dimension").is_null())))
         console.print()
-    standings, comparisons = summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]
-    for ranking in rankings(standings, comparisons, summary.reference.judge, has_looks=summary.has_looks):
-        _print_ranking(console, ranking)
+    _print_rankings(console, summary)
     for board in vote_boards(summary.tables):
         console.print(Text(one_line(board.title), style="bold"))
         for headers, lines in [(HEADERS, board.lines), *board.beside]:
@@ -163,6 +161,14 @@ def _print_labels(console: Console, chosen: "LabelPlan", target: Path) -> None:
     else:
         console.print(f"interval    needs {MIN_LABELLED} labelled prompts, {MIN_IN_STRATUM} in each category")
     console.print("then        fill in rater and rating, and pass the file to --ratings; empty rows do not count")
+
+
+def _print_rankings(console: Console, summary: "AgreementSummary") -> None:
+    standings, comparisons = summary.tables[CORRECTED_STANDINGS], summary.tables[CORRECTED_COMPARISONS]
+    for ranking in rankings(standings, comparisons, summary.reference.judge):
+        _print_ranking(console, ranking)
+    if summary.has_looks and standings.height:
+        console.print(Text(LOOKED_AT))
 
 
 def _print_ranking(console: Console, ranking: Ranking) -> None:

@@ -77,13 +77,7 @@ class WatchedScores:
         if self._rubric.is_of_lists:
             scores = self._of_lists(mine, scores)
         mine = mine.join(scores.lazy().select("request_key").unique(), on="request_key", how="semi")
-        return headline_rows(mine, scores.lazy(), self._rubric, self._settings(), self._leaving.prompts)
-
-    def _settings(self) -> Settings:
-        own = self._run.benchmark
-        gate, ids = own.gate.min_coverage, self._run.ids
-        baseline, lineage = own.nightly.baseline, self._run.lineage
-        return Settings(own.name, ids.dataset_id, "", self._run.run_date, gate, own.statistics, baseline, lineage=lineage)
+        return headline_rows(mine, scores.lazy(), self._rubric, Settings.of(self._run), self._leaving.prompts)
 
     def _read(self, part: PlannedPart) -> pl.DataFrame:
         requests = self._run.lake.read_part(REQUESTS, self._run.ids.plan_id, part.index, REQUEST_COLUMNS)

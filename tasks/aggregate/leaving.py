@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 import polars as pl
@@ -60,6 +61,8 @@ class Leaving:
     def replayed(self, rows_of: RowsOf) -> dict[str, int]:
         """Who was left, each with the look after which, as it follows from the replies that there are."""
         ended: dict[str, int] = {}
+        if self.judge not in self.prompts.up_to:  # recorded replies: nobody is asked, look by look or otherwise
+            return ended
         for look in range(1, max(len(n) for n in self.prompts.up_to[self.judge].values())):
             ended |= dict.fromkeys(self.after(look, ended, rows_of), look)
         return ended
@@ -74,12 +77,16 @@ class Leaving:
     def _planned_for_both(self, a: str, b: str) -> Mapping[str, int]:
         """By category, the prompts that are asked of both."""
         if (a, b) not in self._shared:
-            asked = self.judgements.with_columns(category=CATEGORY, checkpoint=CHECKPOINT).filter(
-                pl.col("status") == JudgementStatus.PLANNED.value, pl.col("checkpoint").is_in([a, b])
-            )
-            prompts = asked.group_by("category", "prompt_id").agg(n=pl.col("checkpoint").n_unique()).filter(pl.col("n") == 2)
-            self._shared[a, b] = dict(prompts.group_by("category").len().collect(engine="streaming").iter_rows())
+            of_both = self._planned.filter(pl.col("checkpoint").is_in([a, b])).group_by("category", "prompt").len()
+            self._shared[a, b] = dict(of_both.filter(pl.col("len") == 2).group_by("category").len().iter_rows())
         return self._shared[a, b]
+
+    @cached_property
+    def _planned(self) -> pl.DataFrame:
+        """The prompts asked of each checkpoint: their texts are not held, as there may be millions."""
+        asked = self.judgements.filter(pl.col("status") == JudgementStatus.PLANNED.value)
+        named = asked.select(category=CATEGORY, checkpoint=CHECKPOINT, prompt=pl.col("prompt_id").hash())
+        return named.unique().with_columns(pl.col("category", "checkpoint").cast(pl.Categorical)).collect(engine="streaming")
 
 
 def _n_family(of_cells: pl.LazyFrame, rubrics: Mapping[str, Rubric], rubric: Rubric, by: Statistics) -> int:

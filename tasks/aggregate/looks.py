@@ -160,12 +160,16 @@ def _sent(judged: Judged, read: Mapping[str, Outcomes]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _SentOf:
-    """By cell and look, from 0: whether all that is planned was asked, so up to it, some of it, and some for the cell itself."""
+    """By cell and look, from 0: whether all that is planned was asked, so up to it, some of it, and some for the cell itself.
+
+    `alone`: some that no other cell asks.
+    """
 
     all: Array
     all_so_far: Array
     some: Array
     own: Array
+    alone: Array
 
 
 def _sent_of(judged: Judged, is_sent: Array, cell: Array) -> _SentOf:
@@ -182,20 +186,26 @@ def _sent_of(judged: Judged, is_sent: Array, cell: Array) -> _SentOf:
     question = np.cumsum(np.diff(keys.key, prepend=keys.key[:1]) != 0)
     is_of_whole = np.bincount(question, is_whole[place])[question] > 0
     n_own = np.bincount(place, sent & ~is_of_whole, n_places)
+    first = place[np.flatnonzero(np.diff(question, prepend=-1))][question]
+    is_shared = np.bincount(question, place // n_looks != first // n_looks)[question] > 0
+    n_alone = np.bincount(place, sent & ~is_shared, n_places)
     all_so_far = ~np.logical_or.accumulate(lacks.reshape(-1, n_looks), axis=1)
     return _SentOf(
-        is_whole.reshape(-1, n_looks), all_so_far, *(one.reshape(-1, n_looks) for one in ((n_sent > 0) & lacks, n_own > 0))
+        is_whole.reshape(-1, n_looks),
+        all_so_far,
+        *(one.reshape(-1, n_looks) for one in ((n_sent > 0) & lacks, n_own > 0, n_alone > 0)),
     )
 
 
 def _last_looks(sent: _SentOf, cells: Sequence[Cell], left: Left | None) -> Array:
     """The last look of each cell.
 
-    Of one that was left, that one, or a later one if all up to it was asked, in whichever run. Of others the last at which
-    something was asked for them; where a judge's asking ended amid a look, that look, as all that it lacks is missing.
+    Of one that was left, that one, or a later one if all up to it was asked, or anything for it alone, in whichever run. Of
+    others the last at which something was asked for them; where a judge's asking ended amid a look, that look, as all that it
+    lacks is missing.
     """
     number = np.arange(1, sent.all.shape[1] + 1)
-    whole = (sent.all & sent.all_so_far) * number
+    further = ((sent.all & sent.all_so_far) | sent.alone) * number
     last = ((sent.all | sent.own) * number).max(axis=1, initial=0)
     for judge in {cell[_JUDGE] for cell in cells}:
         mine = np.array([place for place, cell in enumerate(cells) if cell[_JUDGE] == judge])
@@ -207,7 +217,7 @@ def _last_looks(sent: _SentOf, cells: Sequence[Cell], left: Left | None) -> Arra
         open_ones = mine[~is_left]
         cut = {int(last[one]) for one in open_ones if last[one] and not sent.all[one, last[one] - 1]}
         last[open_ones] += np.isin(last[open_ones] + 1, list(cut))
-        last[mine[is_left]] = np.maximum(after[is_left], whole[mine[is_left]].max(axis=1))
+        last[mine[is_left]] = np.maximum(after[is_left], further[mine[is_left]].max(axis=1))
     return np.asarray(np.maximum(1, last))
 
 

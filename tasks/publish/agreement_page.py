@@ -10,7 +10,7 @@ from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
-from tasks.publish.standings.corrected_ranks import LOOKED_AT, PEOPLE, UNEVEN, Ranking, figure, rankings
+from tasks.publish.standings.corrected_ranks import LOOKED_AT, PEOPLE, UNEVEN, figure, rankings
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 ALL = "__all__"
@@ -50,7 +50,7 @@ def agreement_page(
     if overall.height:
         lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
         lines += [f"{LOOKED_AT}\n"] if has_looks else []
-    lines += _rank_lines(rankings(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge, has_looks=has_looks))
+    lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
     lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows, overall)]
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
@@ -159,10 +159,10 @@ def _system_lines(rows: pl.DataFrame) -> Iterator[str]:
         yield to_markdown(headers, lines, n_text_columns=3)
 
 
-def _rank_lines(found: Iterator[Ranking]) -> Iterator[str]:
-    for number, ranking in enumerate(found):
-        if not number:
-            yield "## Ranks\n"
+def _rank_lines(standings: pl.DataFrame, comparisons: pl.DataFrame, judge: str | None) -> Iterator[str]:
+    if standings.height:
+        yield "## Ranks\n"
+    for ranking in rankings(standings, comparisons, judge):
         yield f"### {escape_markdown(ranking.title)}\n"
         yield to_markdown(["checkpoint", *ranking.headers], ranking.lines, n_text_columns=1)
         yield "".join(f"{escape_markdown(sentence)}\n\n" for sentence in ranking.sentences)

@@ -159,7 +159,7 @@ def read_again(
 ) -> tuple[list[Difference], str, Tally]:
     """Every reply read again, into the lake's own scores."""
     known = [reading_id(ids.snapshot_id, rubrics, ids.code_version, some) for some in (judges, ())]  # (): as releases before did
-    found = check_identity("reading_id", ids.reading_id, known[ids.reading_id == known[1]])
+    found = check_identity("reading_id", ids.reading_id, ids.reading_id if ids.reading_id in known else known[0])
     staging, n_rows, read = stage(lake, SCORES), 0, []
     for path in lake.parts(REQUESTS, ids.plan_id):
         index = int(path.stem.removeprefix("part-"))

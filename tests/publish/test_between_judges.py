@@ -9,7 +9,7 @@ import pytest
 from schemas.tables.published import BENCHMARK_LONG
 from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import leaderboard_page
-from tasks.publish.standings.between_judges import between_judges
+from tasks.publish.standings.between_judges import best_by_each, between_judges
 from tasks.publish.standings.pair_answers import pair_answers_together
 from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.placed_cells import placed
@@ -210,6 +210,22 @@ def test_why_some_have_no_rank_is_said_as_one_judges_answer_says_it(rows, said):
 def test_one_judge_is_told_by_its_own_answer_alone():
     assert between_judges([row(name, judge_model="a") for name in "12"]) == []
     assert between_judges([row(name, judge_model=judge) for name, judge in product("12", "ab")])
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (
+            {"x": [], "y": "a", "z": "a"},
+            "Both judges find a the best (by x each is worse than another).",
+        ),
+        ({"x": [], "y": "a"}, "By x none is the best: each is worse than another."),
+        ({"x": [], "y": []}, "By x and y none is the best: each is worse than another."),
+    ],
+    ids=["one of three", "one of two", "both"],
+)
+def test_a_judge_by_whom_each_is_worse_than_another_is_named(first, said):
+    assert best_by_each(dict.fromkeys(first, "abc"), first) == [said]
 
 
 def test_what_the_judges_of_pairs_find_is_said_together_and_first():

@@ -94,6 +94,10 @@ def _watch(
     return Watch(pair, is_decided, value, verdict, win_rate, p, cell.n_prompts if cell else 0, known.is_complete)
 
 
+_LEAST_MISSING = 0.1
+"""Of the logarithm of the capital: where evidence is enough, and missing verdicts could turn it, a prompt brings no more."""
+
+
 def _value(known: Evidence, alpha: float) -> float:
     """What share of the missing evidence one more prompt brings, if the win rate is as far off as it may well be.
 
@@ -104,7 +108,7 @@ def _value(known: Evidence, alpha: float) -> float:
     missing = math.log(1 / (WATCHED * alpha)) - log_capital(known.low, known.high, MIDDLE)
     variance = (float(((values - MIDDLE) ** 2).sum()) + 1 / 4) / (n + 1)
     off = (float(values.mean()) - MIDDLE) ** 2 if n else 0.0
-    return (off + variance / (n + 1)) / (2 * variance) / max(missing, 1e-9)
+    return (off + variance / (n + 1)) / (2 * variance) / max(missing, _LEAST_MISSING)
 
 
 def plans_of(planned: pl.DataFrame) -> dict[tuple[str, str], Plan]:

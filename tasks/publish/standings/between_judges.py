@@ -68,6 +68,11 @@ def best_by_each(
 ) -> list[str]:
     """Which may be the best, by all judges that ranked and by some alone: by judge whom it ranked, and who leads."""
     unlike = _ranked_by_others(ranked)
+    if circling := [judge for judge, names in may_be.items() if not names]:
+        unlike.append(f"by {listed(circling)} each is worse than another")
+        ranked, may_be = ({one: names for one, names in some.items() if one not in circling} for some in (ranked, may_be))
+        if len(ranked) < 2:
+            return [f"By {listed(circling)} none is the best: each is worse than another."]
     unlike += [f"{listed(without)} {'has' if len(without) == 1 else 'have'} no ranking"] if without else []
     behind = f" ({'; '.join(unlike)})" if unlike else ""
     if all(len(may_be[judge]) == len(names) for judge, names in ranked.items()):

@@ -32,12 +32,10 @@ class Ranking(NamedTuple):
     sentences: list[str]
 
 
-def rankings(
-    standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str | None = None, *, has_looks: bool = False
-) -> Iterator[Ranking]:
+def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str | None = None) -> Iterator[Ranking]:
     """Every ranking of every judge, headline dimensions first; lines by the corrected mean where there is one, the best first.
 
-    `reference`: the judge in people's place. `has_looks`: the judges were asked look by look.
+    `reference`: the judge in people's place.
     """
     where = ["rubric_id", "dimension", "category"]
     judged = standings.filter(pl.col("judge_model").is_not_null()).sort(pl.col("is_headline").not_(), *where, "judge_model")
@@ -52,7 +50,7 @@ def rankings(
         place = "" if category == Total.MACRO else f", {category}"
         compared = comparisons.filter(**address, judge_model=judge)
         headers = ("judge", "", reference or PEOPLE, "", "corrected", "")
-        sentences = [*([LOOKED_AT] if has_looks else []), *_sentences(compared, mine, reference)]
+        sentences = _sentences(compared, mine, reference)
         yield Ranking(f"{rubric_id}: {dimension}{place}, judge {judge}", headers, lines, sentences)
 
 

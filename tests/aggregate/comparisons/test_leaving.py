@@ -45,6 +45,32 @@ def test_replies_bought_for_another_checkpoint_are_none_of_one_that_was_left(
     assert tables["failures"].is_empty()
 
 
+@pytest.mark.parametrize(
+    ("lost", "of"),
+    [(NOT_ASKED, {"look": 2, "n_failed": 1}), (1, {"look": 2, "n_failed": 0})],
+    ids=["a reply is missing", "none is"],
+)
+def test_a_checkpoint_that_another_run_asked_to_the_end_stands_there(
+    lost: Any, of: dict[str, int], all_tables: Callable[..., Any], plain: Rubric, one: Any
+) -> None:
+    """By looks it would have been left after the first: what was asked for it alone since is not passed over in silence."""
+    rows = rows_of("1", FULL) + rows_of("3", [*WORSE[:19], lost])
+    tables = all_tables(rows, plain, stopping=OPEN, family="pair", baseline="north/1", min_coverage=0.8)
+    cell = one(tables["benchmark_long"], checkpoint="3", category="__macro__", estimand="prompts_like_these")
+    assert {name: cell[name] for name in of} == of
+
+
+def test_beside_a_judge_that_is_asked_in_looks_a_recorded_one_may_lack_replies(
+    all_tables: Callable[..., Any], plain: Rubric
+) -> None:
+    asked = rows_of("1", FULL) + rows_of("2", [*FULL[:13], *[NOT_ASKED] * 7])
+    recorded = rows_of("1", FULL) + rows_of("2", [*FULL[:19], NOT_ASKED])
+    rows = asked + [row | {"judge": "recorded", "look": None} for row in recorded]
+    cells = all_tables(rows, plain, stopping=OPEN, baseline="north/1")["benchmark_long"]
+    found = cells.filter(category="__macro__", estimand="prompts_like_these", judge_model="recorded").sort("checkpoint")
+    assert found.select("look", "n_failed").rows() == [(None, 0), (None, 1)]
+
+
 def test_where_asking_ended_amid_a_look_all_that_are_open_lack_it(all_tables: Callable[..., Any], plain: Rubric) -> None:
     """The money ended while 1 was asked: 2 was not reached, and 3 needed no more."""
     cut = {"1": [*FULL[:13], *[NOT_ASKED] * 7], "2": [*(value + n % 2 for n, value in enumerate(FULL[:10])), *[NOT_ASKED] * 10]}
