@@ -43,7 +43,8 @@ BRIDGES = Table(
         n.CENTRE_OLD, n.OFFSET, n.OFFSET_SE, n.SLOPE, n.SLOPE_SE, n.OFFSET_SLOPE_COV, n.NIGHT_STATUS, f.REASON,
     ),
     key=("rubric_id", "rubric_version", "dimension", "judge_old", "judge_new"),
-    about="One row per bridge and dimension: how the scores of a new judge compare with those of the old one.",
+    about="One row per bridge and dimension: how the scores of a new judge compare with those of the old one. What could not be "
+    "bridged is told by the command, and kept in lakes of older releases alone.",
 )  # fmt: skip
 
 RELIABILITY = Table(
