@@ -79,7 +79,7 @@ def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame
     """
     run, plan = planned.run.having(run_id=secrets.token_hex(16)), planned.plan
     with opened(run.ledger_url) as ledger:
-        hold(ledger, run.name_in_ledger, plan.plan_id, run.benchmark.judges)
+        hold(ledger, run.name_in_ledger, plan.plan_id, run.benchmark.judges, "this bridge")
         _others_answering(run, ledger, asked_parts(run, plan.parts))  # of an earlier start: nothing more is bought then
     asked = judge(run, plan.parts)
     if asked.n_left:

@@ -14,6 +14,7 @@ from flows.observability.terminal import Console, format_usd, name_of, one_line,
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.statuses.cells import CellStatus
 from schemas.tables.nights import BRIDGES
+from tasks.aggregate.drift.bridge import present_judges
 
 if TYPE_CHECKING:
     from flows.bridging import BridgePlan
@@ -81,11 +82,19 @@ def bridge(
         found = make_bridge(planned, has_slope=line)
     out.print(_bridges(found, has_slope=line))
     failed = found.filter(pl.col("status") != CellStatus.OK.value)
-    there = bridges_of(run.lake.root, run.benchmark.name)
-    n_kept = 0 if there is None else failed.join(there, on=BRIDGES.key, how="semi").height
+    n_kept = _kept(failed, bridges_of(run.lake.root, run.benchmark.name))
     for said in _outcome(found.height - failed.height, n_kept, failed.height - n_kept, (old, new, file.name)):
         out.print(name_of(said))
     return 0 if failed.height < found.height else 1
+
+
+def _kept(failed: pl.DataFrame, there: pl.DataFrame | None) -> int:
+    """How many of the rows that failed an earlier bridge still joins; where a later one led back, the old judge has its own."""
+    if there is None:
+        return 0
+    left = present_judges(there).filter(pl.col("present") != pl.col("judge_model")).rename({"judge_model": "judge_old"})
+    again = failed.join(there, on=BRIDGES.key, how="semi")
+    return again.join(left, on=["rubric_id", "rubric_version", "dimension", "judge_old"], how="semi").height
 
 
 def _outcome(n_joined: int, n_kept: int, n_ending: int, names: tuple[str, str, str]) -> Iterator[str]:

@@ -59,7 +59,7 @@ def check_night(run: StageContext) -> Iterator[Finding]:
 
 def check_series(run: StageContext) -> Iterator[Finding]:
     """Series that end as their judge was replaced, which nobody may have meant; nothing where none do."""
-    yield from (skipped(SERIES, one.says, one.advice) for one in ended_series(run))
+    yield from (skipped(SERIES, says, advice) for says, advice in ended_series(run))
 
 
 def check_batches(run: StageContext) -> Iterator[Finding]:

@@ -130,9 +130,8 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)
-    for ended in ended_series(run) if night else ():
-        if ended.first_without == run.run_date:
-            run.reporter.say(f"{ended.says}; {ended.advice}")
+    for says, advice in ended_series(run, run.run_date) if night else ():
+        run.reporter.say(f"{says}; {advice}")
     rewrite_index(run.lake.root)
 
 

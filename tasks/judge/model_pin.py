@@ -71,9 +71,10 @@ class ModelPin:
         return own.read(connection) or answered_model, False
 
 
-def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> None:
+def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge], started: str = "this night") -> None:
     """Hold a night's plan to the models that answered on the night before, for judges with `on_model_change = "stop"` alone.
 
+    `started`: what the plan is of, in an error's words.
     Raises JudgeChangedError where another one answered at an earlier start: each start would buy some more replies of it.
     """
 
@@ -87,7 +88,7 @@ def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Jud
                 continue
             held.write(connection, last)
             if was_held and now is not None and judge.one_name(now) != judge.one_name(last):
-                changed.append(_changed(judge, last, f"answered as {now} when this night was last started", is_held=True))
+                changed.append(_changed(judge, last, f"answered as {now} when {started} was last started", is_held=True))
         return changed
 
     for error in ledger.alone_now(write):
@@ -101,7 +102,7 @@ def _changed(judge: Judge, before: str, now: str, *, is_held: bool) -> JudgeChan
         "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
         "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
         "same judge under two names, as behind a gateway, list them: accept_models = […]"
-        + ('. Or continue with the new one: on_model_change = "alert" under [[judges]]' if is_held else "")
+        + ('. Or take the new one: on_model_change = "alert" under [[judges]]' if is_held else "")
     )
     error.judge_id = judge.id
     return error

@@ -122,13 +122,23 @@ def added_or_dropped(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
 
 def replaced_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Of two provenances, the judges that only the second has, and in whose place. Empty where `before` cannot be read."""
-    try:
-        were, are = ([_name_of(judge) for judge in said["settings"]["judges"]] for said in (before, now))
-    except (AttributeError, KeyError, TypeError):
-        return []
-    renamed = {*chain(*renamed_judges(before, now).items())}
-    added, dropped = ([one for one in some if one not in {*others, *renamed}] for some, others in ((are, were), (were, are)))
+    added, dropped = judges_of_one(before, now)
     return [f"judge {', '.join(added)} (in place of {', '.join(dropped)})"] if added and dropped else []
+
+
+def judges_of_one(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Of two provenances, the judges that only the second has and only the first, without renamed ones. Empty as above."""
+    try:
+        were, are = (judges_in(said) for said in (before, now))
+    except (AttributeError, KeyError, TypeError):
+        return [], []
+    renamed = {*chain(*renamed_judges(before, now).items())}
+    return [one for one in are if one not in {*were, *renamed}], [one for one in were if one not in {*are, *renamed}]
+
+
+def judges_in(said: Mapping[str, Any]) -> list[str]:
+    """The judges of a provenance, as tables call them."""
+    return [_name_of(judge) for judge in said["settings"]["judges"]]
 
 
 def renamed_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
@@ -142,8 +152,7 @@ def renamed_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
 
 
 def _names_in(said: Mapping[str, Any]) -> list[str]:
-    judges = said["settings"]["judges"]
-    return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {_name_of(judge)}" for judge in judges)]
+    return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {name}" for name in judges_in(said))]
 
 
 def _name_of(judge: Mapping[str, Any]) -> str:

@@ -77,12 +77,26 @@ def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(conform(whole.select(NIGHTS.columns).sort(NIGHTS.key), NIGHTS))
 
 
-def _paths(crossings: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """By judge, the fewest of a dimension's bridges to the judge whose series has its nights now; of as many, the latest."""
+def present_judges(bridge: pl.DataFrame) -> pl.DataFrame:
+    """Of bridges in use: of each `judge_model`, by rubric, version and dimension, whose series has its nights (`present`)."""
+    rows = [
+        {name: of[name][0] for name in _OF} | {"judge_model": judge, "present": now}
+        for of in bridge.partition_by(_OF, maintain_order=True)
+        for judge, now in _present(of.to_dicts()).items()
+    ]
+    return pl.DataFrame(rows, schema=dict.fromkeys([*_OF, "judge_model", "present"], pl.String))
+
+
+def _present(crossings: Sequence[dict[str, Any]]) -> dict[str, str]:
     present = {judge: judge for one in crossings for judge in (one["judge_old"], one["judge_new"])}
     for one in crossings:
         present |= {judge: one["judge_new"] for judge, now in present.items() if now == one["judge_old"]}
-    paths = dict[str, list[dict[str, Any]]]()
+    return present
+
+
+def _paths(crossings: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """By judge, the fewest of a dimension's bridges to the judge whose series has its nights now; of as many, the latest."""
+    present, paths = _present(crossings), dict[str, list[dict[str, Any]]]()
     for end in sorted(set(present.values())):
         reached: dict[str, list[dict[str, Any]]] = {end: []}
         ahead = [end]
