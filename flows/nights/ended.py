@@ -102,6 +102,6 @@ def _goes_on(new: list[str], n_begun: int, n_told: int) -> str:
 def _advice(judge: str, new: list[str]) -> str:
     to, which = (new[0], "") if len(new) == 1 else ("JUDGE", f" (JUDGE: {' or '.join(new)})")
     return (
-        f"while {judge} still answers, salon anchors bridge FILE --old {judge} --new {to}{which} lets them continue: list both under "
-        "[[judges]] for it"
+        f"while {judge} still answers, salon anchors bridge FILE --old {judge} --new {to}{which} lets them continue: "
+        "list both under [[judges]] for it"
     )

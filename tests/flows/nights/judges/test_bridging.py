@@ -36,12 +36,13 @@ def bridging(
     assert salon("nightly", write_benchmark(tmp_path, provider.url, models=(OLD,)), "--run-date", "2026-03-01").code == 0
     assert salon("anchors", "freeze", "b.toml", "--n", str(N_SAMPLES)).code == 0
 
-    def bridge(day: int, on_change: str = "alert", n_anchors: int | None = None) -> Said:
+    def bridge(day: int, on_change: str = "alert", n_anchors: int | None = None, *, back: bool = False) -> Said:
         judge = f'on_model_change = "{on_change}"'
         file = write_benchmark(tmp_path, provider.url, "both.toml", models=(OLD, NEW), judge=judge)
         if n_anchors:
             assert salon("anchors", "freeze", file, "--n", str(n_anchors), "--anew").code == 0
-        return salon("anchors", "bridge", file, "--old", OLD, "--new", NEW, "--run-date", f"2026-03-{day:02d}")
+        old, new = (NEW, OLD) if back else (OLD, NEW)
+        return salon("anchors", "bridge", file, "--old", old, "--new", new, "--run-date", f"2026-03-{day:02d}")
 
     return bridge
 
@@ -62,6 +63,8 @@ def test_a_bridge_is_not_made_of_another_model_than_that_of_the_nights(
         assert "answered as eye-of-march on the nights before, and" in said
         assert "eye-of-april" in said
         assert 'on_model_change = "alert"' in said
+    for one in told[1:]:
+        assert "answered as eye-of-april when this bridge was last started" in " ".join(one.err.split())
     assert bridges_of(tmp_path / "lake", "nights") is None
     taken = bridging(2)
     assert taken.code == 0, taken.err
@@ -101,6 +104,16 @@ def test_a_bridge_that_fails_leaves_the_one_before_in_use(bridging: Bridging, tm
         after = bridges_of(tmp_path / "lake", "nights")
         assert after is not None
         assert after.equals(before)
+
+
+def test_a_bridge_that_one_back_has_undone_keeps_nothing_joined(bridging: Bridging) -> None:
+    assert "eye-1 continues under eye-2" in bridging(2).out
+    assert "eye-2 continues under eye-1" in bridging(3, back=True).out
+    said = " ".join(bridging(4, n_anchors=8).out.split())
+    assert "0 of 1 series of eye-1 continue under eye-2" in said
+    assert "keep eye-1 in both.toml" in said
+    assert "stay joined" not in said
+    assert "remove eye-1" not in said
 
 
 def test_where_a_bridge_fails_the_old_judge_is_to_stay(bridging: Bridging, tmp_path: Path) -> None:
