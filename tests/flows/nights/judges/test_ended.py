@@ -68,7 +68,7 @@ CASES = {
         (Series("B", "r", 0, 45), Series("C", "r", 45, 46)), {0: "A", 40: "B", 45: "C"}, B_ENDS, bridges=(("r", "A", "B"),)
     ),
     "joined to it and back, then taken out": Case(
-        (Series("A", "r", 0, 46),), {0: "A", 45: "B"}, bridges=(("r", "A", "B"), ("r", "B", "A"))
+        (Series("A", "r", 0, 46, has_limits=False),), {0: "A", 45: "B"}, bridges=(("r", "A", "B"), ("r", "B", "A"))
     ),
     "by one that had limits before": Case(
         (Series("B", "r", 0, 40), Series("A", "r", 40, 45), B), {0: "B", 40: "A", 45: "B"}, ENDS + OWN, doctor=False
@@ -106,7 +106,7 @@ def test_the_advice_names_who_took_the_place(name: str, to: str) -> None:
 
 def test_a_renamed_judge_is_told_of_elsewhere() -> None:
     case = CASES["replaced"]
-    renamed = _said(45, case) | {"settings": {"judges": [{"model": "A", "name": "B"}]}}
+    renamed = _said(45, case) | {"settings": {"judges": [{"model": "A", "name": "B"}, {"model": "C"}]}}
     assert list(found_ended(_rows(case), None, lambda day: renamed if day >= _day(45) else _said(0, case), renamed, None)) == []
 
 
