@@ -41,6 +41,7 @@ _REGRET = (
     r"|(?:that|it|i) (?:is|was) (?:far |a bit |a little )?too (?:generous|harsh|high|low|strict|lenient|kind)"
     r"|upon (?:further |closer )?(?:reflection|review|reconsideration|consideration|thought)|(?:after|having|on) reconsider\w*|reconsidering"
     r"|(?:after|on|at|upon)(?: an?| another| the)? (?:second|closer|further|another|final|third|new|longer)(?: \w+)? (?:look|glance|inspection|view|review|pass|thought|reading|check)"
+    r"|(?:in|with) (?:hindsight|retrospect)"
     r"|looking (?:again|closer|at it again)|second thoughts?|let['’]?s(?: say| make it| go with| call it)?"
     r"|thinking again|thinking about it(?: again)?|better|more (?:accurately|precisely|exactly)|to be (?:precise|exact|fair)"
     r"|let me (?:correct|revise|reconsider|rethink|adjust|re-?score|fix|amend|redo)[^.\n0-9]{0,30})"
@@ -55,6 +56,7 @@ _REGRETS = (
     "misspoke", "correct myself", "should have said", "meant", "i mean", "correction", "typo", " back", "mind", "thought", "reflection",
     "consider", " review", "too ", " look", " glance", " inspection", " view", " pass", " reading", " check", "looking ", "let's", "let’s",
     "lets", "thinking ", "better", "more accurately", "more precisely", "more exactly", "to be ", "let me ",
+    "hindsight", "retrospect",
 )  # fmt: skip
 # Said behind the score of a part of it, or of the sum of several: what is held against it is in `is_withdrawn`.
 _SUMS = frozenset({"overall", "final", "result", "results", "end", "corrected", "updated", "total", "verdict", "conclusion", "adjusted", "revised", "net", "summary", "sum", "bottom"})  # fmt: skip
@@ -106,7 +108,7 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
     (
         "actually rather wait hold scratch strike hmm no oops sorry apologies apologize apologise mistake misspoke said meant mean correction typo back"
         " mind after look looking lets second reflection reconsideration review consideration thought reconsidering reconsider reconsidered thinking generous harsh high low"
-        " strict lenient kind better more precise exact fair let",
+        " strict lenient kind better more precise exact fair let hindsight retrospect",
         _REGRETS,
         rf"(?:^|(?<=[.!?;:)\]}}\"'\n。，；—–-])|(?<=[.!?;:。，；] )|(?<=\band )|(?<=\bbut )|(?<=\n\n)|(?<=, )|(?<=\()|(?<=\.  )){_REGRET}\b(?!-)[^0-9\n]{{0,40}}?{_A}",
     ),

@@ -39,17 +39,20 @@ _WAYS = (
         rf"(?:(?:^|[.!?;:\n] ?)(?:so |please |then |now |hence |therefore )?|\bi(?:'d|’d| would| should| must|'ll|’ll| will| have to| need to) (?:\w+ )?)(?:lower|reduce|drop|deduct|subtract|knock|take|dock|remove|cut) (?:it |this |that |the {_SCORE} |off |away |by |a full ){{0,3}}(?:{_POINTS} ?(?:points?|marks?|notch(?:es)?)|{_NUMBER} ?(?:[.!;]|\Z|\n| for\b))",
     ),
     ((("off",), ("point", "mark")), rf"(?:\bso|\bhence|\bthus|\btherefore|(?<!reasoning)(?<!reason)(?<!explanation)(?<!justification)(?<!rationale)[:;]),? {_POINTS} (?:points?|marks?) off\b"),
-    # what is too generous is a score; what is too harsh may be a light
+    # what is too generous is a score, and what is a point too high; what is too harsh may be a light
     (
-        ((" too ",), ("generous", "lenient")),
-        r"\b(?:that|this|it|which)(?:['’]s| is| was| seems| feels| looks| may be| might be)(?: \w+){0,2}? too (?:generous|lenient)\b(?! to\b)",
+        ((" too ",), ("generous", "lenient", "high", "low")),
+        (
+            r"\b(?:that|this|it|which)(?:['’]s| is| was| seems| feels| looks| may be| might be)(?:(?: \w+){0,2}? too (?:generous|lenient)| (?:one|1) too (?:high|low))\b(?! to\b)"
+            r"|\b(?:an?|one|1|two|2|half an?) (?:full )?(?:points?|marks?) too (?:generous|lenient|high|low)\b"
+        ),
     ),
     ((("minus",),), rf"[0-9](?: ?/ ?[0-9]{{1,3}})?[*_` )]{{0,4}}[,;—–-] ?minus {_POINTS}\b"),
 )  # fmt: skip
 _WORDS = frozenset({
     "back", "scratch", "strike", "scrap", "forget", "disregard", "ignore", "cancel", "penalty", "penalties", "deduction", "deductions",
     "adjustment", "adjustments", "lower", "reduce", "drop", "deduct", "subtract", "knock", "take", "dock", "remove", "cut", "off", "minus",
-    "generous", "lenient",
+    "generous", "lenient", "high", "low",
 })  # fmt: skip
 # "I would deduct a point if the can were gone."
 _OF_A_CASE = re.compile(r"\b(?:if|unless|would have|had)\b[^.;!?\n]{0,60}\Z", re.IGNORECASE)
