@@ -68,14 +68,14 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
         try:
             with duckdb.connect(str(folder / NAME), config={"threads": 1} | STORAGE) as database:
                 database.begin()  # one commit: each table's own would sync the disk by itself
-                gone = {*taken_back(lake_root)}
-                _list_publications(database, gone, noted_nights(lake_root, benchmark), mine, held)
+                _list_publications(database, gone := {*taken_back(lake_root)}, noted_nights(lake_root, benchmark), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
                 _take_agreements(database, held)
                 _declare(database, benchmark, gone)
                 _describe(database)
                 database.commit()
+                database.checkpoint()  # the file's own, at closing, would keep to itself that the disk refused
         except refused as error:
             raise OSError(str(error)) from error
         except duckdb.InvalidInputException as error:
