@@ -111,16 +111,19 @@ def show_alarms(ranking: tuple[str, str, str]) -> None:
                 "Their own publications have the means as measured."
             )
     elif is_watched.any():
-        st.write(f"No alarm in {is_watched.sum()} {'night' if is_watched.sum() == 1 else 'nights'} of series.")
+        st.write(f"No alarm in {nights_of_series(is_watched.sum())}.")
     else:
         st.write("Nothing was watched: no word on alarms.")
     if nights.empty:
         st.caption("There is no drift before a second night.")
     elif not is_watched.all():
         why = nights[~is_watched]["reason"].value_counts()
-        st.caption(
-            "Not watched: " + ", ".join(f"{n} {'night' if n == 1 else 'nights'} of series, {reason}" for reason, n in why.items())
-        )
+        st.caption("Not watched: " + ", ".join(f"{nights_of_series(n)}, {reason}" for reason, n in why.items()))
+
+
+def nights_of_series(n: int) -> str:
+    """How many, of all series together."""
+    return f"{n} {'night' if n == 1 else 'nights'} of series"
 
 
 def show_ratings(ranking: tuple[str, str, str]) -> None:

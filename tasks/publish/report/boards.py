@@ -1,7 +1,7 @@
 """What the page shows of the cells: a board for each rubric, judge and dimension, best first. How it looks: templates."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
@@ -17,7 +17,7 @@ from schemas.tables.table import Table
 from tasks.publish.leaderboard import answers_of
 from tasks.publish.report.formats import isolated, names_isolated, with_isolated
 from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
-from tasks.publish.standings.pair_boards import PairBoard, pair_boards
+from tasks.publish.standings.pair_boards import PairBoard
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import best_first, failures_of, namer, why
 
@@ -59,11 +59,11 @@ class Board:
         return {(row["model"], row["checkpoint"]): name(row) for row in self.rows}
 
 
-def answers_first(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str], list[str]]:
+def answers_first(tables: Mapping[Table, pl.DataFrame], pairs: Sequence[PairBoard]) -> dict[tuple[str, str], list[str]]:
     """By rubric and judge the sentences that stand first on a page. What several judges say is under ALL_JUDGES, before each."""
-    pairs = [*map(_isolated, pair_boards(tables))]
-    said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(pairs).items()}
-    said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in pairs if one.is_headline}
+    isolated_pairs = [*map(_isolated, pairs)]
+    said = {(rubric_id, ALL_JUDGES): told for rubric_id, told in pair_answers_together(isolated_pairs).items()}
+    said |= {(one.rubric_id, one.judge_model): pair_answers(one) for one in isolated_pairs if one.is_headline}
     return said | answers_of(names_isolated(placed(tables)), tables.get(COMPARISONS))
 
 

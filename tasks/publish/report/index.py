@@ -136,12 +136,13 @@ def _benchmark(
     current = next((one for one in mine if one.is_current), None)
     tables = _small_tables(current.folder) if current else {}
     headlines = [board for board in boards(tables) if board.is_headline] if current else []
+    pairs = pair_boards(tables)
     return Benchmark(
         name,
         entries,
         headlines,
-        [board for board in pair_boards(tables) if board.is_headline],
-        answers_first(tables) if current else {},
+        [board for board in pairs if board.is_headline],
+        answers_first(tables, pairs) if current else {},
         glance(headlines),
         newest(tables),
         nights(home / name, n_charted),

@@ -179,7 +179,8 @@ def report_page(
     headlines = [board for board in found if board.is_headline]
     standing = glance(headlines)
     judges_health = health(tables)
-    said = answers_first(tables)
+    pairs = pair_boards(tables)
+    said = answers_first(tables, pairs)
     jury = rows_of(tables, JURY)
     for rubric_id, told in jury_told(jury, headlines).items():
         if (rubric_id, ALL_JUDGES) in said:
@@ -194,7 +195,7 @@ def report_page(
         glance=standing,
         newest=newest(tables),
         answers=said,
-        pairs=pair_boards(tables),
+        pairs=pairs,
         pair_cards=cards,
         kinds=kinds,
         headlines=headlines,

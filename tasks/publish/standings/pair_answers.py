@@ -32,17 +32,20 @@ def _best_together(boards: Sequence[PairBoard]) -> list[str]:
     """The same of several judges, where each ranked three or more; without verdicts they may still say nothing of the newest."""
     if any((board.n_ranked or 0) <= 2 for board in boards):
         return []
-    ranked = {one.judge_model: [row for row in one.ratings if row["rank_low"] is not None] for one in boards}
-    names = {one.judge_model: [one.name(row) for row in ranked[one.judge_model]] for one in boards}
-    first = {one.judge_model: [one.name(row) for row in ranked[one.judge_model] if row["rank_low"] == 1] for one in boards}
-    return best_by_each(names, first)
+    ranked = {one.judge_model: [one.name(row) for row in one.ratings if row["rank_low"] is not None] for one in boards}
+    return best_by_each(ranked, {one.judge_model: _first(one) for one in boards})
+
+
+def _first(board: PairBoard) -> list[str]:
+    """Those that no other is above."""
+    return [board.name(row) for row in board.ratings if row["rank_low"] == 1]
 
 
 def _best(board: PairBoard) -> list[str]:
     """Which of three or more no other is above; of two, their comparison says it."""
     if (n := board.n_ranked) is None or n <= 2:
         return []
-    first = [board.name(row) for row in board.ratings if row["rank_low"] == 1]
+    first = _first(board)
     if len(first) == n:
         return [f"These pairs cannot tell which of {listed(first)} is best."]
     return [f"{best_of(first, n)}."]
