@@ -14,7 +14,6 @@ from flows.observability.terminal import Console, format_usd, name_of, one_line,
 from flows.run.context import RunContext, check_keys, open_run
 from schemas.statuses.cells import CellStatus
 from schemas.tables.nights import BRIDGES
-from tasks.aggregate.drift.bridge import present_judges
 
 if TYPE_CHECKING:
     from flows.bridging import BridgePlan
@@ -90,11 +89,13 @@ def bridge(
 
 def _kept(failed: pl.DataFrame, there: pl.DataFrame | None) -> int:
     """How many of the rows that failed an earlier bridge still joins; where a later one led back, the old judge has its own."""
+    from tasks.aggregate.drift.bridge import OF, present_judges
+
     if there is None:
         return 0
     left = present_judges(there).filter(pl.col("present") != pl.col("judge_model")).rename({"judge_model": "judge_old"})
     again = failed.join(there, on=BRIDGES.key, how="semi")
-    return again.join(left, on=["rubric_id", "rubric_version", "dimension", "judge_old"], how="semi").height
+    return again.join(left, on=[*OF, "judge_old"], how="semi").height
 
 
 def _outcome(n_joined: int, n_kept: int, n_ending: int, names: tuple[str, str, str]) -> Iterator[str]:

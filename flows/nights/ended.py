@@ -10,7 +10,7 @@ import polars as pl
 from flows.nights.drift import bridges_of, nightly_publications
 from schemas.statuses.nights import N_BASELINE
 from schemas.tables.nights import BRIDGES
-from tasks.aggregate.drift.bridge import present_judges
+from tasks.aggregate.drift.bridge import OF, present_judges
 from tasks.context import StageContext
 from tasks.publish.identity import judges_in, judges_of_one, provenance, renamed_judges
 from tasks.publish.living_tables import drift_rows
@@ -18,7 +18,6 @@ from tasks.publish.standings.answers import listed
 from tasks.publish.standings.wording import counted
 from tasks.verify.publication import read_provenance
 
-_OF = ["rubric_id", "rubric_version", "dimension"]
 _Said = Mapping[str, Any]  # a provenance
 
 
@@ -56,7 +55,7 @@ def found_ended(
         new = _successors(judge, [of_night(day) for day in (last, first) if isinstance(day, date)], then)
         new = [one for one in new if one in judges_in(now)]
         ends = mine.filter(run_date=last)
-        begun = ends.join(rows.filter(pl.col("measured_by").is_in(new), pl.col("limit_low").is_not_null()), on=_OF, how="anti")
+        begun = ends.join(rows.filter(pl.col("measured_by").is_in(new), pl.col("limit_low").is_not_null()), on=OF, how="anti")
         told = begun if night is None else ends
         if new and not told.is_empty():
             is_partial = not present.filter(pl.col("present") != judge, judge_model=judge).is_empty()
@@ -67,9 +66,9 @@ def _without_judge(rows: pl.DataFrame, present: pl.DataFrame, now: _Said) -> pl.
     """Those of series that no judge of the file goes on with, of rubrics that it asks in the same version."""
     judges, versions = judges_in(now), {name: rubric["version"] for name, rubric in now["rubrics"].items()}
     asked = pl.col("rubric_version") == pl.col("rubric_id").replace_strict(versions, default=None, return_dtype=pl.String)
-    known = rows.filter(asked).join(present, on=[*_OF, "judge_model"], how="left")
+    known = rows.filter(asked).join(present, on=[*OF, "judge_model"], how="left")
     gone = known.with_columns(pl.col("present").fill_null(pl.col("judge_model"))).filter(~pl.col("present").is_in(judges))
-    return gone.join(present.filter(pl.col("judge_model").is_in(judges)), on=[*_OF, "present"], how="anti")
+    return gone.join(present.filter(pl.col("judge_model").is_in(judges)), on=[*OF, "present"], how="anti")
 
 
 def _successors(judge: str, before: list[_Said], then: _Said) -> list[str]:

@@ -18,7 +18,8 @@ from schemas.tables.table import conform
 from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
 
-_OF = ["rubric_id", "rubric_version", "dimension"]
+OF = ["rubric_id", "rubric_version", "dimension"]
+"""What a bridge between two judges is of: each has its own."""
 
 MIN_PROMPTS = 10  # in all: with fewer a jackknife says little about its own error
 
@@ -42,10 +43,10 @@ def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bo
     old, new = (means.filter(pl.col("judge_model") == judge).drop("judge_model") for judge in (judge_old, judge_new))
     common = old.join(new, on=on, suffix="_new").sort(on)
     found = []
-    for one in common.partition_by(_OF, maintain_order=True):
+    for one in common.partition_by(OF, maintain_order=True):
         fitted = _fitted(one, has_slope=has_slope)
         figures = asdict(fitted) if isinstance(fitted, Bridge) else {}
-        named = {name: one[name][0] for name in _OF} | {"judge_old": judge_old, "judge_new": judge_new}
+        named = {name: one[name][0] for name in OF} | {"judge_old": judge_old, "judge_new": judge_new}
         is_fitted = isinstance(fitted, Bridge)
         found.append(
             named | figures
@@ -65,7 +66,7 @@ def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
     ready = bridge.filter(pl.col("status") == CellStatus.OK.value).drop("reason", "status")
     steps = [
         one | {"origin": judge, "n_crossed": n_crossed}
-        for of in ready.partition_by(_OF, maintain_order=True)
+        for of in ready.partition_by(OF, maintain_order=True)
         for judge, path in _paths(of.to_dicts()).items()
         for n_crossed, one in enumerate(path)
     ]
@@ -80,11 +81,11 @@ def joined(nights: pl.DataFrame, bridge: pl.DataFrame) -> pl.DataFrame:
 def present_judges(bridge: pl.DataFrame) -> pl.DataFrame:
     """Of bridges in use: of each `judge_model`, by rubric, version and dimension, whose series has its nights (`present`)."""
     rows = [
-        {name: of[name][0] for name in _OF} | {"judge_model": judge, "present": now}
-        for of in bridge.partition_by(_OF, maintain_order=True)
+        {name: of[name][0] for name in OF} | {"judge_model": judge, "present": now}
+        for of in bridge.partition_by(OF, maintain_order=True)
         for judge, now in _present(of.to_dicts()).items()
     ]
-    return pl.DataFrame(rows, schema=dict.fromkeys([*_OF, "judge_model", "present"], pl.String))
+    return pl.DataFrame(rows, schema=dict.fromkeys([*OF, "judge_model", "present"], pl.String))
 
 
 def _present(crossings: Sequence[dict[str, Any]]) -> dict[str, str]:
@@ -111,7 +112,7 @@ def _paths(crossings: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]
 
 def _crossed(nights: pl.DataFrame, step: pl.DataFrame) -> pl.DataFrame:
     """The nights with those that cross one of these bridges, each the next of its judge's path, on the further side."""
-    on = [*_OF, "origin", "n_crossed"]
+    on = [*OF, "origin", "n_crossed"]
     moved = nights.join(step, on=on, how="inner").with_columns(
         judge_model="judge_new",
         n_crossed=pl.col("n_crossed") + 1,
