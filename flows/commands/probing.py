@@ -56,7 +56,7 @@ def probe_injection(
         print(orjson.dumps([asdict(one) | _counts(asked) for one in found]).decode())
     else:
         _print(result_console(), found)
-        result_console().print(f"requests: {requests_told(asked, run.benchmark.judges)}", soft_wrap=True)
+        result_console().print(f"requests: {requests_told(asked, run.benchmark.judges)}", soft_wrap=True, markup=False)
     return 0
 
 
@@ -101,7 +101,7 @@ def exam(
         console.print(f"Planted nowhere, as no sample can take it: {', '.join(nowhere)}.")
     if paired := sorted(one.id for one in run.rubrics.values() if one.is_of_pairs):
         console.print(name_of(f"Not examined, because they are rubrics of pairs: {', '.join(paired)}."))
-    console.print(f"requests: {requests_told(asked, run.benchmark.judges)}", soft_wrap=True)
+    console.print(f"requests: {requests_told(asked, run.benchmark.judges)}", soft_wrap=True, markup=False)
     console.print("Nothing was published: add [exam] to the benchmark file to make it part of every run.", markup=False)
     return 0
 

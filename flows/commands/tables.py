@@ -205,7 +205,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
     if summary.imported is not None:
         print_imported(console, summary.imported)
     else:
-        console.print(f"requests    {summary.n_requests:,}: {requests_told(asked, summary.judges)}")
+        console.print(f"requests    {summary.n_requests:,}: {requests_told(asked, summary.judges)}", markup=False)
     has_cells = summary.n_cells > 0 or not summary.pairs
     if has_cells:
         of_them = f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else ""

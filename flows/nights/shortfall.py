@@ -14,7 +14,7 @@ import polars as pl
 from flows.nights.record import NightNote, notes
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
-from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.statuses.rows import UNANSWERED
 from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
@@ -24,7 +24,6 @@ from tasks.publish.standings.pair_boards import boards_in
 
 Counting: TypeAlias = Literal["headline", "any"]
 _N_REASONS = 3
-_NO_REPLY = {status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def commonest(reasons: Counter[str]) -> str:
 
 def _advice(found: Publication, day: str, max_usd: float | None) -> str:
     cells = means_for_prompts_like_these(load_cells(found))
-    lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(_NO_REPLY)).list.any())
+    lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(UNANSWERED)).list.any())
     again = "" if lacks.is_empty() else f"salon nightly FILE --run-date {day} asks again for missing replies; "
     if again and max_usd is not None:
         again = f"max_usd = {max_usd:g} does not suffice for all starts of this night: raise it under [limits], then {again}"

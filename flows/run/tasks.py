@@ -13,7 +13,7 @@ from flows.executors.local import asking_executor
 from schemas.benchmark.file import Limits
 from schemas.records import PlannedPart
 from schemas.tables.nights import EXAM
-from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.published import BENCHMARK_LONG, HEALTH
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SCORES
 from schemas.tables.table import Table
 from tasks.context import StageContext
@@ -120,15 +120,21 @@ def compute_tables(context: StageContext) -> dict[Table, pl.DataFrame]:
     replies, settings = context.lake.scan(REPLIES, context.ids.snapshot_id), Settings.of(context)
     tables = aggregated(*_judged(context), replies, context.rubrics, settings)
     if any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+        from tasks.aggregate.health import health_of_pairs
         from tasks.aggregate.preferences.adaptive import plans_of
         from tasks.aggregate.preferences.tables import preference_tables
         from tasks.aggregate.preferences.verdicts import verdicts
 
-        said = verdicts(*_judged_so_or_in_pairs(context), context.rubrics)
-        if context.benchmark.pairs.adaptive:
-            tables |= preference_tables(said.filter("is_asked"), settings, plans_of(said))
-        else:
-            tables |= preference_tables(said, settings)
+        judgements, scores = _judged_so_or_in_pairs(context)
+        said, is_adaptive = verdicts(judgements, scores, context.rubrics), context.benchmark.pairs.adaptive
+        tables |= (
+            preference_tables(said.filter("is_asked"), settings, plans_of(said))
+            if is_adaptive
+            else preference_tables(said, settings)
+        )
+        rows = health_of_pairs(judgements, scores, replies, context.rubrics.values(), only_asked=is_adaptive)
+        of_pairs = HEALTH.frame([settings.named | row for row in rows])
+        tables[HEALTH] = pl.concat([tables[HEALTH], of_pairs]).sort(HEALTH.key)
     if context.benchmark.exam is not None:
         from tasks.aggregate.exam import exam_table
 

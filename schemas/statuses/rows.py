@@ -64,6 +64,8 @@ class ReplyStatus(StrEnum):
 
 FINAL_REPLY_STATUSES = frozenset({ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED})
 """Asked once and kept for ever; every other status is asked again by the next run."""
+UNANSWERED = frozenset(ReplyStatus) - FINAL_REPLY_STATUSES
+"""What a request ends with that no reply came to: the next run asks it again."""
 PROVIDER_FAILURES = frozenset({
     ReplyStatus.SERVER_ERROR, ReplyStatus.TIMED_OUT, ReplyStatus.BAD_RESPONSE, ReplyStatus.RATE_LIMITED,
 })  # fmt: skip

@@ -51,6 +51,7 @@ PREFERENCES = (
     flag("is_stopped_early", "Whether asking stopped before all planned prompts; p and interval remain valid."),
     f.CELL_STATUS, f.REASON,
     count("n_verdicts_asked", "Verdicts requested, one per repeat of a pair."), count("n_verdicts", "Verdicts received."),
+    count("n_unanswered", "Verdicts that lack a reply, which the next run asks for again; the others have an unreadable one."),
 )  # fmt: skip
 PREFERENCES_KEY = ("rubric_id", "dimension", "judge_model", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b")
 

@@ -107,6 +107,7 @@ PREFERENCES = Table(
     "preferences",
     p.PREFERENCES,
     key=p.PREFERENCES_KEY,
+    later=("n_unanswered",),
     about="One row per two checkpoints, a and b, compared in pairs of pictures, and category or total: how often a wins.",
 )
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from rubrics.model import Rubric
 from schemas.metrics import CELL
 from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
-from tasks.aggregate.judged import Array, Judged
-from tasks.aggregate.outcomes import Outcomes
+from tasks.aggregate.judged import Array, Judged, judgements_of
+from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import exact_sums
 from tasks.lake.request_rows import Keys, joined
 
@@ -36,6 +37,24 @@ def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFr
         answered = _answered(pl.concat(asks.pop(number))) if number in asks else ()
         for measure, word, value, n_known in (*judgements[number], *answered):
             yield address | {"measure": measure.value, "word": word, "value": value, "n_known": n_known}
+
+
+def health_of_pairs(
+    judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Iterable[Rubric], *, only_asked: bool
+) -> Iterator[Row]:
+    """The rows of those of the rubrics that are of pairs. A request counts for the checkpoint whose picture it shows first.
+
+    Both orders are asked: each checkpoint has half of its pairs' requests, and a sum over checkpoints counts each once.
+    `only_asked`: what was never sent is left out, where that is no failure.
+    """
+    if only_asked:
+        unsent = scores.filter(reason=ReplyStatus.NOT_ASKED.value).select("request_key").unique()
+        judgements = judgements.join(unsent, on="request_key", how="anti", maintain_order="left")
+    for rubric in rubrics:
+        if rubric.is_of_pairs:
+            judged = judgements_of(judgements, rubric)
+            rows = health_rows(judged, scores_of(judged, judgements, scores, rubric), replies)
+            yield from ({"rubric_id": rubric.id, "rubric_version": rubric.version} | row for row in rows)
 
 
 def models_that_answered(

@@ -10,14 +10,13 @@ import polars as pl
 
 from schemas.metrics import NO_TOTAL, means_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus, Total
-from schemas.statuses.rows import FINAL_REPLY_STATUSES, ReplyStatus
+from schemas.statuses.rows import UNANSWERED
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, PREFERENCES
 from schemas.tables.table import Table
 from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.standings.placed_cells import with_failures
 from tasks.publish.standings.wording import failures_of
 
-_NO_REPLY: Final = frozenset(status.value for status in ReplyStatus if status not in FINAL_REPLY_STATUSES)
 _MAX_UNANSWERED: Final = 0.01
 """The share of judgements without a reply, or one, up to which a cell counts as asked: some outlast every attempt of a run."""
 
@@ -27,7 +26,7 @@ class Standing:
     """What the rule looks at, counted over the means for prompts like these that can have an estimate.
 
     `n_cut_short`: cells that lack replies: more than one and more than 1 % of what was asked, or, where they are blocked, most of
-    what they lack. `n_unjudged` of these are comparisons by pairs with too few verdicts, for want of replies or not.
+    what they lack.
     """
 
     run_date: date
@@ -35,7 +34,6 @@ class Standing:
     n_estimates: int = 0
     n_blocked: int = 0
     n_cut_short: int = 0
-    n_unjudged: int = 0
 
     @property
     def share(self) -> float:
@@ -46,11 +44,6 @@ class Standing:
     def is_full(self) -> bool:
         """Whether no cell was cut short, and at least half of them have an estimate."""
         return self.n_cut_short == 0 and self.n_estimates > 0 and self.share >= 0.5
-
-    @property
-    def lack(self) -> str:
-        """What those cells lack that were cut short."""
-        return "lack replies" + " or verdicts" * (self.n_unjudged > 0)
 
     @property
     def is_good(self) -> bool:
@@ -72,7 +65,7 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
         return f"its run date, {new.run_date}, is before the current one's, {current.run_date}"
     if new.is_full or not (current.is_full or new.share < current.share):
         return None
-    n, n_current, lack = new.n_cut_short, 0, new.lack
+    n, n_current, lack = new.n_cut_short, 0, "lack replies"
     if not n:
         n, n_current, lack = new.n_cells - new.n_estimates, current.n_cells - current.n_estimates, "have no estimate"
     cause = f"{n} of its {new.n_cells} cells {lack}"
@@ -85,26 +78,25 @@ def why_not_current(new: Standing, current: Standing | None) -> str | None:
 def why_not_good(new: Standing, last_good: Standing | None) -> str | None:
     """Why a publication is not the last good one, in a clause; None where it is."""
     if not new.is_good:
-        return f"{new.n_blocked} of its {new.n_cells} cells are blocked and {new.n_cut_short} {new.lack}"
+        return f"{new.n_blocked} of its {new.n_cells} cells are blocked and {new.n_cut_short} lack replies"
     if last_good is not None and new.run_date < last_good.run_date:
         return f"its run date, {new.run_date}, is before the last good one's, {last_good.run_date}"
     return None
 
 
 def standing_of(tables: Mapping[Table, pl.DataFrame], run_date: date) -> Standing:
-    """The standing of `benchmark_long` rows, and of the `failures` beside them; and of comparisons by pairs.
-
-    A comparison with too few verdicts counts as cut short: why each pair has none is not in its row.
-    """
+    """The standing of `benchmark_long` rows, and of the `failures` beside them; and of comparisons by pairs."""
     cells = means_for_prompts_like_these(with_failures(tables))
     mine = cells.filter(pl.col("estimate").is_not_null() | ~_can_have_none())
     blocked = mine.filter(pl.col("status") == CellStatus.BLOCKED.value)
-    n_cut_short = sum(_is_cut_short(row) for row in mine.iter_rows(named=True))
     pairs = tables.get(PREFERENCES, PREFERENCES.empty()).filter(category=Total.MACRO.value)
     n_blocked_pairs = pairs.filter(status=CellStatus.BLOCKED.value).height
+    n_cut_short = sum(map(_is_cut_short, mine.iter_rows(named=True))) + sum(
+        map(_is_cut_short_of_pairs, pairs.iter_rows(named=True))
+    )
     return Standing(
         run_date, mine.height + pairs.height, mine["estimate"].count() + pairs["win_rate"].count(),
-        blocked.height + n_blocked_pairs, n_cut_short + n_blocked_pairs, n_blocked_pairs,
+        blocked.height + n_blocked_pairs, n_cut_short,
     )  # fmt: skip
 
 
@@ -124,6 +116,18 @@ def _can_have_none() -> pl.Expr:
 
 
 def _is_cut_short(cell: Mapping[str, Any]) -> bool:
-    n_without_reply = sum(n for word, n in failures_of(cell) if word in _NO_REPLY)
-    is_cause = cell["status"] == CellStatus.BLOCKED and 2 * n_without_reply >= cell["n_failed"]
-    return n_without_reply > 0 and (is_cause or n_without_reply > max(1.0, _MAX_UNANSWERED * cell["n_judgements"]))
+    n_unanswered = sum(n for word, n in failures_of(cell) if word in UNANSWERED)
+    return _is_too_many(n_unanswered, cell["n_failed"], cell["n_judgements"], is_blocked=cell["status"] == CellStatus.BLOCKED)
+
+
+def _is_cut_short_of_pairs(row: Mapping[str, Any]) -> bool:
+    n_unanswered, is_blocked = row.get("n_unanswered"), bool(row["status"] == CellStatus.BLOCKED)
+    if n_unanswered is None:  # an older release's: why its pairs lack verdicts is not in the row
+        return is_blocked
+    n_asked = row["n_verdicts_asked"]
+    return _is_too_many(n_unanswered, n_asked - row["n_verdicts"], n_asked, is_blocked=is_blocked)
+
+
+def _is_too_many(n_unanswered: int, n_failed: int, n_asked: int, *, is_blocked: bool) -> bool:
+    is_cause = is_blocked and 2 * n_unanswered >= n_failed
+    return n_unanswered > 0 and (is_cause or n_unanswered > max(1.0, _MAX_UNANSWERED * n_asked))

@@ -167,14 +167,27 @@ def test_one_that_was_cut_short_does_not_become_current_by_starting_it_again(tmp
     assert (again.is_new, again.is_current, again.why_not_current) == (False, False, once.why_not_current)
 
 
-def test_comparisons_by_pairs_with_too_few_verdicts_are_not_said_to_lack_replies() -> None:
-    pairs = [{"category": "__macro__", "status": status, "win_rate": rate} for status, rate in (("ok", 0.5), ("blocked", None))]
-    refused = pl.DataFrame([filled_row(PREFERENCES, **row) for row in pairs], PREFERENCES.empty().schema)
-    new = standing_of({BENCHMARK_LONG: cells(WHOLE), PREFERENCES: refused}, DAY)
-    assert (
-        why_not_current(new, standing(WHOLE, BEFORE))
-        == "1 of its 10 cells lack replies or verdicts, and none of the current one's 8"
-    )
+@pytest.mark.parametrize(
+    ("unanswered", "status", "is_held_back"),
+    [
+        pytest.param({"n_unanswered": 0}, "blocked", False, id="the judge refused them: asking again changes nothing"),
+        pytest.param({"n_unanswered": 4}, "blocked", False, id="blocked by what it refused, four lack replies of 1,000"),
+        pytest.param({"n_unanswered": 150}, "blocked", True, id="blocked by replies that never came"),
+        pytest.param({"n_unanswered": 11}, "ok", True, id="more than 1 % never came"),
+        pytest.param({"n_unanswered": 10}, "ok", False, id="1 % never came"),
+        pytest.param({}, "blocked", True, id="an older release's, which does not say why"),
+        pytest.param({}, "ok", False, id="an older release's that is not blocked"),
+    ],
+)
+def test_comparisons_by_pairs_are_held_back_for_replies_that_never_came_alone(
+    unanswered: dict[str, int], status: str, is_held_back: bool
+) -> None:
+    counts = {"n_verdicts_asked": 1000, "n_verdicts": 700} | unanswered
+    row = filled_row(PREFERENCES, category="__macro__", status=status, win_rate=None if status == "blocked" else 0.5, **counts)
+    told = pl.DataFrame([row], PREFERENCES.empty().schema).select(pl.all() if unanswered else pl.exclude("n_unanswered"))
+    new = standing_of({BENCHMARK_LONG: cells(WHOLE), PREFERENCES: told}, DAY)
+    held_back = "1 of its 9 cells lack replies, and none of the current one's 8"
+    assert why_not_current(new, standing(WHOLE, BEFORE)) == (held_back if is_held_back else None)
 
 
 LATE, FILTERED, NONE = "stopped by the budget late", "one cell filtered", "all filtered"

@@ -13,7 +13,7 @@ from tasks.aggregate.intervals import ClusteredMean, Floats, clustered_mean, int
 from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, over_categories, slices
 
 _SUMS = ("low", "high", "order_low", "order_high")
-_NUMBERS = ("n", "n_pairs", "n_agreed", "n_asked", "n_said")
+_NUMBERS = ("n", "n_pairs", "n_agreed", "n_asked", "n_said", "n_unanswered")
 _SAME = 1e-12
 
 
@@ -21,9 +21,9 @@ _SAME = 1e-12
 class Cell:
     """What is known of a pair of checkpoints in one category or total; shares are None where no pair was judged.
 
-    `bounds` are low, high, order_low and order_high of the win rate; `n_asked` the verdicts asked for, `n_said` those received;
-    `fewest` the prompts of its smallest category; `n_signed` those of categories off one half, None where these are on both
-    sides of it.
+    `bounds` are low, high, order_low and order_high of the win rate; `n_asked` the verdicts asked for, `n_said` those received,
+    `n_unanswered` those of which a reply never came; `fewest` the prompts of its smallest category; `n_signed` those of
+    categories off one half, None where these are on both sides of it.
     """
 
     mean: ClusteredMean | None
@@ -33,6 +33,7 @@ class Cell:
     n_pairs: int
     n_asked: int
     n_said: int
+    n_unanswered: int
     n_prompts: int
     fewest: int
     n_signed: int | None
@@ -79,7 +80,8 @@ def _cell(columns: Mapping[str, Floats]) -> Cell:
     return Cell(
         mean, float(columns["agreed"].sum()) / n_agreed if n_agreed else None,
         tuple(float(columns[name].sum()) / n_pairs for name in _SUMS), counts, n_pairs,
-        int(columns["n_asked"].sum()), int(columns["n_said"].sum()), n_prompts, n_prompts, _n_signed([mean] if mean else []),
+        int(columns["n_asked"].sum()), int(columns["n_said"].sum()), int(columns["n_unanswered"].sum()),
+        n_prompts, n_prompts, _n_signed([mean] if mean else []),
     )  # fmt: skip
 
 
@@ -90,7 +92,8 @@ def _macro(strata: Sequence[Cell], whole: Cell) -> Cell:
     return Cell(
         mean_of_means(means) if len(means) == n else None, math.fsum(agreed) / n if len(agreed) == n else None,
         tuple(math.fsum(one.bounds[end] for one in strata) / n for end in range(len(_SUMS))), whole.counts, whole.n_pairs,
-        whole.n_asked, whole.n_said, sum(one.n_prompts for one in strata), min(one.fewest for one in strata), _n_signed(means),
+        whole.n_asked, whole.n_said, whole.n_unanswered,
+        sum(one.n_prompts for one in strata), min(one.fewest for one in strata), _n_signed(means),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ SHARES = ("first_wins", "order_dependent", "always_first", "always_second", "tie
 """What of a pair's verdicts goes with the order of showing: the columns of `position_bias`."""
 PARTS = ("won", "tied", "lost")
 """What of a pair a wins, ties (orders that disagree among it) and loses: together 1 where it is judged, else 0."""
-_SUMS = (*VALUES, *COUNTS, *PARTS, "n_asked", "n_said")
+_SUMS = (*VALUES, *COUNTS, *PARTS, "n_asked", "n_said", "n_unanswered")
 OUTCOMES = (PairOutcome.WIN_A, PairOutcome.TIE, PairOutcome.WIN_B, PairOutcome.ORDER_DEPENDENT, PairOutcome.UNJUDGED)
 """The words of `outcome` in the order of COUNTS."""
 
@@ -112,6 +112,7 @@ def _valued(verdicts: pl.DataFrame) -> pl.DataFrame:
         first_wins=(first + 1 - second) / 2, order_dependent=(first != second).cast(pl.Float64),
         always_first=((first == 1) & (second == 0)).cast(pl.Float64),
         always_second=((first == 0) & (second == 1)).cast(pl.Float64),
+        n_unanswered=pl.col("is_unanswered").cast(pl.Int64) if "is_unanswered" in verdicts.columns else 0,
         ties=((first == MIDDLE).cast(pl.Float64) + (second == MIDDLE).cast(pl.Float64)) / 2,
         **{name: (outcome == word.value).cast(pl.Int64) for name, word in zip(COUNTS, OUTCOMES, strict=True)},
     )  # fmt: skip
@@ -136,7 +137,7 @@ def _averaged(verdicts: pl.DataFrame) -> pl.DataFrame:
     has_said = pl.col("value").is_not_null()
     means = [pl.col(*VALUES).mean(), pl.col(*SHARES).filter(has_said).mean()]
     sums = verdicts.group_by("judge_model", "meeting", "sample_a", "sample_b", *rater).agg(
-        pl.col("category", "prompt").first(), *means, *(pl.col(name).sum() for name in COUNTS),
+        pl.col("category", "prompt").first(), *means, *(pl.col(name).sum() for name in (*COUNTS, "n_unanswered")),
         n_asked=pl.len().cast(pl.Int64), n_said=has_said.sum().cast(pl.Int64), points=2 * pl.col("value").sum(),
     )  # fmt: skip
     n_said, points, is_split = pl.col("n_said"), pl.col("points"), pl.col("n_order_dependent") > 0

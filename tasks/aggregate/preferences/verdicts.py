@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import polars as pl
 
 from rubrics.model import Rubric
-from schemas.statuses.rows import PairOutcome, ReplyStatus, ScoreStatus
+from schemas.statuses.rows import UNANSWERED, PairOutcome, ReplyStatus, ScoreStatus
 from tasks.aggregate.preferences.prompts import PAIR
 
 _ASKED = ["rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "sample_a", "sample_b"]
 
 
 def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """A row for each pair, repeat and dimension: its prompt_id and category, PAIR, `first`, `second`, `outcome`, `is_asked`.
+    """A row for each pair, repeat and dimension: prompt_id, category, PAIR, `first`, `second`, `outcome` and two flags.
 
     a is the checkpoint whose name comes first. `first` and `second` say who won where a, or b, was shown first: 1 for a, 0 for
     b, 0.5 for neither, null where the reply could not be read or never came. Two answers that agree are the pair's outcome;
-    two that do not are `order_dependent`. `is_asked` is false where neither order was ever sent.
+    two that do not are `order_dependent`. `is_asked`: an order was sent; `is_unanswered`: the reply to an order never came.
     """
     of_pairs = {rubric.id: [one.key for one in rubric.dimensions] for rubric in rubrics.values() if rubric.is_of_pairs}
     mine = judgements.filter(pl.col("rubric_id").is_in(list(of_pairs)), pl.col("second_sample_id").is_not_null())
@@ -24,6 +24,7 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
     answers = scores.filter(pl.col("rubric_id").is_in(list(of_pairs))).select(
         "request_key", "dimension", score=pl.when(is_scored).then("score"),
         is_asked=pl.col("reason").ne_missing(ReplyStatus.NOT_ASKED.value),
+        is_unanswered=pl.col("reason").is_in([status.value for status in UNANSWERED]),
     )  # fmt: skip
     keys = pl.LazyFrame(
         [(rubric_id, key) for rubric_id, listed in of_pairs.items() for key in listed],
@@ -46,13 +47,15 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
         sample_a=samples["a"], sample_b=samples["b"], is_a_first=is_a_first,
         model_a=ends["model"]["a"], checkpoint_a=ends["checkpoint"]["a"],
         model_b=ends["model"]["b"], checkpoint_b=ends["checkpoint"]["b"],
-        is_asked=pl.col("is_asked").fill_null(value=True),
+        is_asked=pl.col("is_asked").fill_null(value=True), is_unanswered=pl.col("is_unanswered").fill_null(value=False),
         won=pl.when(is_a_first).then("score").otherwise(1 - pl.col("score")),
     )  # fmt: skip
     first, second = (pl.col("won").filter(pl.col("is_a_first") == is_first).first() for is_first in (True, False))
     return (
         each.group_by(*_ASKED)
-        .agg(pl.col("prompt_id", "category", *PAIR).first(), pl.col("is_asked").any(), first=first, second=second)
+        .agg(
+            pl.col("prompt_id", "category", *PAIR).first(), pl.col("is_asked", "is_unanswered").any(), first=first, second=second
+        )
         .with_columns(outcome=outcome())
         .sort(*_ASKED)
         .collect(engine="streaming")

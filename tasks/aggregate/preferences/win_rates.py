@@ -13,7 +13,7 @@ from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, Meeting
 Row = dict[str, object]
 CI_METHOD = "wilson_t_clustered"
 CI_ANYTIME = "confidence_sequence"
-_NUMBERS = ("n_prompts", "n_pairs", "n_verdicts_asked", "n_verdicts")
+_NUMBERS = ("n_prompts", "n_pairs", "n_verdicts_asked", "n_verdicts", "n_unanswered")
 _BOUNDS = ("bound_low", "bound_high", "order_bound_low", "order_bound_high")
 
 
@@ -61,7 +61,7 @@ def _counted(cell: Cell) -> Row:
     counts = dict(zip(COUNTS, cell.counts, strict=True))
     return {
         **counts, "n_prompts": cell.n_prompts, "n_pairs": cell.n_pairs, "n_verdicts_asked": cell.n_asked,
-        "n_verdicts": cell.n_said, "coverage": cell.coverage,
+        "n_verdicts": cell.n_said, "n_unanswered": cell.n_unanswered, "coverage": cell.coverage,
     }  # fmt: skip
 
 

@@ -154,10 +154,11 @@ def test_a_run_says_so_and_says_so_again(salon: Callable[..., Said], tmp_path: P
     World(tmp_path).make(1)
     provider.script.append(Play(body=completion("Score: 4")))
     provider.then = Play(body=completion("Score: 9"))
-    file = write_benchmark(tmp_path, provider.url)
-    for _ in range(2):
+    file = write_benchmark(tmp_path, provider.url, models=("mine",))
+    for n_sent in (24, 0):
         said = salon("run", file)
         assert said.code == 1
+        assert ("(no price of mine: write [judges.price])" in said.out) == (n_sent > 0)
         assert (
             "unreadable  out_of_range: 23 judgements held a number off the rubric's scale (`salon explain CELL` shows" in said.out
         )

@@ -70,6 +70,14 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     assert said.code == 1, said.err
     made, tables = latest(folder)
     assert set(tables[PREFERENCES].filter(category=MACRO)["status"]) == {"blocked"}
+    assert set(tables[PREFERENCES]["n_unanswered"]) == {0}, "a refusal is a reply"
+    health = pl.read_parquet(made / "health.parquet").filter(rubric_id="preference")
+    n_refused = health.filter(measure="n_without_score", word="refusal")["value"].sum()
+    assert n_refused > 0
+    assert f"unreadable  refusal: {n_refused:,.0f} judgements declined" in said.out
+    counted = dict(health.group_by("measure").agg(pl.col("value").sum()).iter_rows())
+    assert (counted["n_requests"], counted["n_judgements"]) == (2 * 2 * N_PAIRS,) * 2, "both orders, both repeats, each once"
+    assert set(health.filter(measure="n_requests")["value"]) == {4 * N_PAIRS / 3}, "each checkpoint is shown first as often"
     assert tables[PREFERENCE_RATINGS].select("state", "reason", "rating", "rank_low").unique().rows() == [
         ("blocked", "unjudged", None, None)
     ]
