@@ -155,6 +155,7 @@ def test_a_run_says_so_and_says_so_again(salon: Callable[..., Said], tmp_path: P
     provider.script.append(Play(body=completion("Score: 4")))
     provider.then = Play(body=completion("Score: 9"))
     file = write_benchmark(tmp_path, provider.url, models=("mine",))
+    file.write_text("\n".join(line for line in file.read_text().splitlines() if not line.startswith("price")))
     for n_sent in (24, 0):
         said = salon("run", file)
         assert said.code == 1
