@@ -18,10 +18,7 @@ from flows.nights.record import mutex_name, note_night, note_told, notes
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
-    CHECKPOINT_MISSING,
     EVENTS,
-    NIGHT_SHUT_OUT,
-    NIGHT_STALE,
     checkpoint_missing,
     judge_changed,
     night_failed,
@@ -188,15 +185,14 @@ def _tell(run: StageContext, summary: NightSummary) -> None:
     name, root = run.benchmark.name, run.lake.root
     note = notes(root, name)[run.run_date.isoformat()]
     told = EVENTS if note.told is None else note.told
-    sent = tell_prefect(run, summary.run, summary.run.cells, told=told)
-    if summary.same_as is not None and NIGHT_STALE not in told:
-        sent += send(name, run.run_date, [no_fresh_checkpoint(summary.checkpoints, summary.same_as)])
-    if (summary.gone or summary.late) and CHECKPOINT_MISSING not in told:
-        sent += send(name, run.run_date, [checkpoint_missing([*summary.gone, *summary.late])])
+    further = [no_fresh_checkpoint(summary.checkpoints, summary.same_as)] if summary.same_as is not None else []
+    if summary.gone or summary.late:
+        further.append(checkpoint_missing([*summary.gone, *summary.late]))
     shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
-    if shut_out is not None and NIGHT_SHUT_OUT not in told:
-        sent += send(name, run.run_date, [night_shut_out(shut_out)])
-    if sent:
+    if shut_out is not None:
+        further.append(night_shut_out(shut_out))
+    new = [alert for alert in further if alert.name not in told]
+    if sent := tell_prefect(run, summary.run, summary.run.cells, told=told, further=new):
         note_told(root, name, run.run_date, sent)
 
 

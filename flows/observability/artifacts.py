@@ -4,7 +4,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
@@ -13,6 +13,7 @@ from uuid import UUID
 
 import polars as pl
 
+from flows.observability.alerting import Alert
 from flows.observability.events import emit_after_run
 from flows.observability.faults import fault
 from flows.observability.progress import current
@@ -106,11 +107,15 @@ def tell_prefect(
     *,
     is_backfill: bool = False,
     told: Collection[str] | None = None,
+    further: Iterable[Alert] = (),
 ) -> list[str]:
-    """Send the run's events, less those of a night that were `told` before; the names sent. Best effort, in a flow run alone."""
+    """Send the run's events, and a night's `further` ones, less those that were `told` before; the names of what was.
+
+    Best effort, in a flow run alone. A night waits until the server has them.
+    """
     sent: list[str] = []
     if is_in_flow_run():
-        _told(lambda: sent.extend(emit_after_run(run, summary, cells, is_backfill=is_backfill, told=told)))
+        _told(lambda: sent.extend(emit_after_run(run, summary, cells, is_backfill=is_backfill, told=told, further=further)))
     return sent
 
 

@@ -1,9 +1,10 @@
 """Sending a run's events to Prefect. What is worth one is alerting.py, who is told infra/automations/. See docs/alerts.md."""
 
-from collections.abc import Collection, Iterable
+import time
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -11,16 +12,24 @@ from flows.nights.drift import nightly_publications
 from flows.nights.record import notes
 from flows.observability import alerting
 from flows.observability.alerting import Alert
+from flows.observability.progress import current
+from flows.observability.terminal import is_prefect_away
 from flows.prefect_server import is_in_flow_run
 from schemas.benchmark.file import Benchmark
 from schemas.lineage import newest_in
 from schemas.tables.published import COMPARISONS, STANDINGS
 from tasks.publish.living_tables import drift_rows
+from tasks.stopping import STOP
 
 if TYPE_CHECKING:
     from flows.observability.progress import RunSummary
     from tasks.context import StageContext
     from tasks.publish.folders import Published
+
+PATIENCE_S = 300.0
+_POLL_S = 1.0
+_AGAIN_S = 15.0
+"""After so long without it, an event is sent again: a server writes its events down every five seconds."""
 
 
 def emit_after_run(
@@ -30,10 +39,11 @@ def emit_after_run(
     *,
     is_backfill: bool = False,
     told: Collection[str] | None = None,
+    further: Iterable[Alert] = (),
 ) -> list[str]:
-    """Send what the run's publication gives occasion for; the names of what was sent."""
-    alerts = alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told)
-    return send(run.benchmark.name, run.run_date, [*alerts, _said(summary)])
+    """Send what the run's publication gives occasion for, and the `further` ones; of a night the names of what arrived."""
+    alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary), *further]
+    return (send if told is None else _deliver)(run.benchmark.name, run.run_date, alerts)
 
 
 def alerts_after_run(
@@ -107,17 +117,58 @@ def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list
 
 def send(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> list[str]:
     """Emit each alert about the resource `salon.benchmark.<name>`, if this is a flow run, which Prefect adds. The names sent."""
+    return [*_emitted(benchmark, run_date, alerts).values()]
+
+
+def _emitted(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> dict[str, str]:
+    """The name of each event by its id."""
     if not is_in_flow_run():
-        return []
+        return {}
     from prefect.events import emit_event
 
     resource = {
         "prefect.resource.id": f"salon.benchmark.{benchmark}", "prefect.resource.name": benchmark,
         "salon.run-date": run_date.isoformat(),
     }  # fmt: skip
-    sent = []
-    for alert in alerts:
-        payload = dict(alert.payload) | {"benchmark": benchmark, "run_date": run_date.isoformat()}
-        if emit_event(alert.name, resource, payload=payload) is not None:
-            sent.append(alert.name)
-    return sent
+    named = {"benchmark": benchmark, "run_date": run_date.isoformat()}
+    sent = [emit_event(alert.name, resource, payload=dict(alert.payload) | named) for alert in alerts]
+    return {str(event.id): event.event for event in sent if event is not None}
+
+
+def _deliver(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> list[str]:
+    """Send each alert until the server has it, for PATIENCE_S; the names of those that it has.
+
+    Prefect's client gives events away without an answer, and a server whose database is away for a while drops them. It also
+    drops an id that it had a minute ago: what is sent again has another, and may stand there twice.
+    """
+    name_of = _emitted(benchmark, run_date, alerts)
+    sent = left = {*name_of.values()}
+    until_s, again_s, said = time.monotonic() + PATIENCE_S, time.monotonic() + _AGAIN_S, ""
+    while left:
+        try:
+            left = sent - {name_of[id_] for id_ in _on_server(name_of)}
+        except Exception as error:
+            if not is_prefect_away(error):
+                raise
+            if getattr(getattr(error, "response", None), "status_code", 500) < 500:  # this key may not read events
+                return sorted(sent)
+            said = f" ({error})"
+        if left and (time.monotonic() > until_s or STOP.is_set()):
+            names = ", ".join(sorted(left))
+            current().say(f"the Prefect server does not have these events{said}: {names}. Start the night again to send them")
+            break
+        if left and time.monotonic() > again_s:
+            again_s += _AGAIN_S
+            name_of |= _emitted(benchmark, run_date, [alert for alert in alerts if alert.name in left])
+        if left:
+            STOP.wait(_POLL_S)
+    return sorted(sent - left)
+
+
+def _on_server(ids: Iterable[str]) -> list[str]:
+    """Those of the ids of events that the server has."""
+    from prefect import get_client
+
+    with get_client(sync_client=True) as client:
+        answer: dict[str, Any] = client.request("POST", "/events/filter", json={"filter": {"id": {"id": [*ids]}}}).json()
+    return [str(event["id"]) for event in answer["events"]]

@@ -2,19 +2,24 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from prefect import flow, get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
+from flows.nights.record import notes
+from flows.observability.alerting import PUBLISHED
 from flows.observability.artifacts import ProgressArtifact, _pause_s, show_in_prefect
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
@@ -118,6 +123,52 @@ def test_a_night_waits_for_a_server_that_is_away_when_it_begins(
     assert f"next try in 5 s, until {until:%H:%M} UTC" in told
     assert "fault of Salon's own" not in told
     assert "24 sent" in said.out
+
+
+def salon_events(api: str) -> list[str]:
+    """The names of the events of the benchmark that the server at this address has stored."""
+    wanted = {"filter": {"resource": {"id": ["salon.benchmark.nights"]}}}
+    return [event["event"] for event in httpx.post(f"{api}/events/filter", json=wanted).raise_for_status().json()["events"]]
+
+
+@pytest.mark.slow
+def test_events_of_a_night_that_the_server_loses_are_sent_again(
+    made: Path, judge_url: str, double: FailingPrefect, prefect_server: RunningPrefect, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    """As one does whose database goes away and comes back: its page is right, and the alarm never came."""
+    (tmp_path / "made").symlink_to(made / "made")
+    file = write_benchmark(tmp_path, judge_url)
+    double.fails = re.compile("/api/events/filter")
+    lost: list[str] = []
+
+    def lose() -> None:
+        while "POST /api/events/filter" not in double.n_failed or PUBLISHED not in lost:
+            lost.extend(salon_events(prefect_server.api))
+            time.sleep(0.2)
+        with closing(sqlite3.connect(prefect_server.home / "prefect.db", timeout=60)) as stored, stored:
+            stored.execute("DELETE FROM events WHERE event LIKE 'salon.%'")
+            stored.execute("DELETE FROM event_resources WHERE resource_id LIKE 'salon.%'")
+        double.fails = None
+
+    losing = threading.Thread(target=lose)
+    losing.start()
+    said = salon("nightly", file)
+    losing.join()
+    assert said.code == 0, said.err
+    (note,) = notes(tmp_path / "lake", "nights").values()
+    assert sorted(note.told or ()) == sorted(salon_events(prefect_server.api)) == sorted({*lost})
+
+
+def test_a_night_does_not_wait_for_events_that_it_may_not_read(
+    made: Path, judge_url: str, double: FailingPrefect, salon: Callable[..., Said], tmp_path: Path
+) -> None:
+    (tmp_path / "made").symlink_to(made / "made")
+    double.fails, double.status = re.compile("/api/events/filter"), 403
+    said = salon("nightly", write_benchmark(tmp_path, judge_url))
+    assert said.code == 0, said.err
+    assert double.n_failed == {"POST /api/events/filter": 1}
+    (note,) = notes(tmp_path / "lake", "nights").values()
+    assert PUBLISHED in (note.told or ())
 
 
 def test_a_fault_of_our_own_is_not_the_servers(double: FailingPrefect, caplog: pytest.LogCaptureFixture) -> None:

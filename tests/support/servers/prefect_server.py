@@ -24,10 +24,11 @@ ANSWER_LIMIT_S = 300.0
 QUICK = {
     "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
     "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": "0.3",
     "PREFECT_WORKER_QUERY_SECONDS": "1",
     "PREFECT_WORKER_HEARTBEAT_SECONDS": "2",
 }
-"""What takes minutes with Prefect's own settings takes seconds: how often the scheduler and a worker look."""
+"""What takes minutes with Prefect's own settings takes seconds: how often one looks, or writes events down."""
 
 
 class RunningPrefect:
