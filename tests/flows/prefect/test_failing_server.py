@@ -125,9 +125,9 @@ def test_a_night_waits_for_a_server_that_is_away_when_it_begins(
     assert "24 sent" in said.out
 
 
-def salon_events(api: str) -> list[str]:
-    """The names of the events of the benchmark that the server at this address has stored."""
-    wanted = {"filter": {"resource": {"id": ["salon.benchmark.nights"]}}}
+def events_of(benchmark: str, api: str) -> list[str]:
+    """The names of the events of a benchmark that the server at this address has stored."""
+    wanted = {"filter": {"resource": {"id": [f"salon.benchmark.{benchmark}"]}}}
     return [event["event"] for event in httpx.post(f"{api}/events/filter", json=wanted).raise_for_status().json()["events"]]
 
 
@@ -138,12 +138,13 @@ def test_events_of_a_night_that_the_server_loses_are_sent_again(
     """As one does whose database goes away and comes back: its page is right, and the alarm never came."""
     (tmp_path / "made").symlink_to(made / "made")
     file = write_benchmark(tmp_path, judge_url)
+    file.write_text(file.read_text().replace('name = "nights"', 'name = "lost"'))
     double.fails = re.compile("/api/events/filter")
     lost: list[str] = []
 
     def lose() -> None:
         while "POST /api/events/filter" not in double.n_failed or PUBLISHED not in lost:
-            lost.extend(salon_events(prefect_server.api))
+            lost.extend(events_of("lost", prefect_server.api))
             time.sleep(0.2)
         with closing(sqlite3.connect(prefect_server.home / "prefect.db", timeout=60)) as stored, stored:
             stored.execute("DELETE FROM events WHERE event LIKE 'salon.%'")
@@ -155,8 +156,8 @@ def test_events_of_a_night_that_the_server_loses_are_sent_again(
     said = salon("nightly", file)
     losing.join()
     assert said.code == 0, said.err
-    (note,) = notes(tmp_path / "lake", "nights").values()
-    assert sorted(note.told or ()) == sorted(salon_events(prefect_server.api)) == sorted({*lost})
+    (note,) = notes(tmp_path / "lake", "lost").values()
+    assert sorted(note.told or ()) == sorted(events_of("lost", prefect_server.api)) == sorted({*lost})
 
 
 def test_a_night_does_not_wait_for_events_that_it_may_not_read(
