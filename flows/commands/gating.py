@@ -94,7 +94,7 @@ def gate(
     known = sorted({*_named_in(standings), *_named_in(won, "_a"), *_named_in(won, "_b")}, key=lineage.key)
     pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
     looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
-    ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, is_worst_case=_is_worst_case(found))
+    ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, **_tested_by(found))
     cells = _read(found, BENCHMARK_LONG)
     ruled = with_cells(ruled, cells)
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
@@ -174,10 +174,11 @@ def _unruled(
     ]  # fmt: skip
 
 
-def _is_worst_case(found: Publication) -> bool:
-    """Whether its verdicts ask what failures could turn (`statistics.failures`)."""
-    statistics = (found.provenance().get("settings") or {}).get("statistics") or {}
-    return bool(statistics.get("failures", Statistics().failures) == "worst_case")
+def _tested_by(found: Publication) -> dict[str, Any]:
+    """Whether its verdicts ask what failures could turn (`statistics.failures`), and its looks."""
+    said = (found.provenance().get("settings") or {}).get("statistics") or {}
+    is_worst_case = said.get("failures", Statistics().failures) == "worst_case"
+    return {"is_worst_case": is_worst_case, "looks": (said.get("stopping") or {}).get("looks") or []}
 
 
 def _n_again(found: Publication) -> int:

@@ -19,25 +19,23 @@ from schemas.statuses.cells import (
     ComparisonKind,
     ComparisonReason,
     ComparisonTest,
-    ComparisonVerdict,
     Correction,
     Total,
 )
 from schemas.tables.published import COMPARISONS
 from tasks.aggregate.comparisons.comparison_tests import POWER
-from tasks.aggregate.comparisons.families import adjust, could_be_turned
+from tasks.aggregate.comparisons.families import adjust
 from tasks.aggregate.comparisons.sign_flip import N_EXACT, SAME, least_p
+from tasks.aggregate.gate_rules import failures_could_turn, outcome_of, rest_may_show_a_drop
 from tasks.aggregate.intervals import ClusteredMean, t_quantile
 from tasks.aggregate.preferences.cells import ends
 from tasks.aggregate.preferences.prompts import MIDDLE, PAIR
 from tasks.aggregate.ruling import (
     ABSENT,
     NO_DIFFERENCE,
-    ORDER_ALONE,
     ORDER_HIDES,
-    RISE_TURNED,
+    STOPPED_EARLY,
     TOO_FEW,
-    TURNED,
     VERY_SAME,
     Contestant,
     Decided,
@@ -67,13 +65,14 @@ def rulings(
     *,
     won: pl.DataFrame | None = None,
     is_worst_case: bool = True,
+    looks: Sequence[float] = (),
 ) -> list[Ruling]:
     """Each pair (candidate, reference) in each headline ranking, p corrected by Bonferroni over those that could be compared.
 
     `comparisons` and `standings` as published, where `is_worst_case` says that their verdicts ask what failures could turn: no
     claim is made here that they could. Prompts that both have in no category at all are no comparison, nor is a dimension
     that applies to nothing of either. `won`: the rows of `preferences` that are headlines; two checkpoints without one in a
-    rubric were not shown side by side under it, and nothing is ruled there.
+    rubric were not shown side by side under it, and nothing is ruled there. `looks`: the publication's, as shares of the prompts.
     """
     cells: list[_Cell] = standings.filter("is_headline").select(_CELL).unique(maintain_order=True).rows()
     rows = _by_pair(comparisons, is_worst_case=is_worst_case)
@@ -90,7 +89,7 @@ def rulings(
     level = 1 - alpha / max(1, len(tested))
     standing = set(standings.select(*_CELL, "model", "checkpoint").rows())
     return [
-        _ruling(cell, pair, row, corrected.get(id(row)), (alpha, level)) if row is not None
+        _ruling(cell, pair, row, corrected.get(id(row)), (alpha, level), looks) if row is not None
         else Ruling(*cell, *pair, Outcome.UNKNOWN, _TOO_MANY if all((*cell, *one) in standing for one in pair) else ABSENT)
         for cell, pair, row in asked
     ]  # fmt: skip
@@ -136,7 +135,7 @@ def _by_pair(
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in comparisons.iter_rows(named=True):
         cell = tuple(row[name] for name in _CELL)
-        row |= {"failures_could_turn": _failures_could_turn(row, is_worst_case=is_worst_case), "is_win_rate": is_win_rate}
+        row |= {"failures_could_turn": failures_could_turn(row, is_worst_case=is_worst_case), "is_win_rate": is_win_rate}
         row["pairs"] = Decided(*(row[one.name] for one in fields(Decided))) if is_win_rate else None
         a, b = (row["model_a"], row["checkpoint_a"]), (row["model_b"], row["checkpoint_b"])
         found.setdefault((*cell, a, b), row)
@@ -151,20 +150,13 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "delta": delta, "pairs": pairs, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
 
 
-def _failures_could_turn(row: Mapping[str, Any], *, is_worst_case: bool) -> bool:
-    """By the published verdict; by the same rule where that is open, as at the gate's level it may not be."""
-    if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
-        return True
-    is_bounded = None not in (row["delta"], row["delta_bound_low"], row["delta_bound_high"])
-    return is_worst_case and is_bounded and could_be_turned(row)
-
-
 def _ruling(
     cell: _Cell,
     pair: tuple[Contestant, Contestant],
     row: Mapping[str, Any],
     p_adjusted: float | None,
     levels: tuple[float, float],
+    looks: Sequence[float],
 ) -> Ruling:
     alpha, level = levels
     delta, n_prompts = row["delta"], row["n_prompts_paired"]
@@ -176,7 +168,9 @@ def _ruling(
     if _least_p(row["test"], n_prompts) > 1 - level:
         return replace(found, reason=TOO_FEW, delta=delta, p_adjusted=p_adjusted)
     low, high, drop = _precision(row, level)
-    outcome, reason = _outcome(row, is_sure=p_adjusted <= alpha)
+    outcome, reason = outcome_of(row, is_sure=p_adjusted <= alpha)
+    if outcome is Outcome.NO_REGRESSION and rest_may_show_a_drop(row, 1 - level, looks):
+        outcome, reason = Outcome.UNKNOWN, STOPPED_EARLY
     if drop is not None and row["is_win_rate"]:
         # it cannot fall below the win rate of who loses each pair that does not go by order alone
         largest = MIDDLE - (row["bound_low"] - row["order_bound_low"])
@@ -187,26 +181,6 @@ def _ruling(
         found, outcome=outcome, reason=reason, delta=delta, delta_low=low, delta_high=high, p_adjusted=p_adjusted,
         smallest_drop=drop,
     )  # fmt: skip
-
-
-def _outcome(row: Mapping[str, Any], *, is_sure: bool) -> tuple[Outcome, str | None]:
-    """What a comparison with a p says, and why where it is not what the figures say."""
-    delta, n_prompts, pairs = row["delta"], row["n_prompts_paired"], row["pairs"]
-    if pairs and pairs.n_order_dependent == pairs.n_judged:
-        return Outcome.UNKNOWN, ORDER_ALONE
-    outcome = Outcome.NO_REGRESSION
-    if is_sure and delta:
-        outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
-    if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
-        return Outcome.UNKNOWN, "fails_more"
-    if row["failures_could_turn"] and outcome is not Outcome.NO_REGRESSION:
-        return (Outcome.UNKNOWN, TURNED) if outcome is Outcome.REGRESSION else (Outcome.NO_REGRESSION, RISE_TURNED)
-    if outcome is not Outcome.NO_REGRESSION:
-        return outcome, None
-    if row["n_prompts_identical"] == n_prompts:
-        return outcome, VERY_SAME
-    is_nowhere = pairs.n_win == pairs.n_loss == 0 if pairs else row["tie"] == n_prompts
-    return outcome, NO_DIFFERENCE if is_nowhere else None
 
 
 def _least_p(test: str, n_prompts: int) -> float:

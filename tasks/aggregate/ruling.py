@@ -20,6 +20,8 @@ ORDER_ALONE = "by_order_alone"
 """Every judged pair went by the order in which its pictures were shown: nothing was found out about them."""
 ORDER_HIDES = "order_hides_a_drop"
 """So many of them did that the win rate of who loses all the others is none that the gate would find."""
+STOPPED_EARLY = "stopped_early"
+"""Asking stopped before all was asked, by the tables' level, and the rest may show a drop that the gate would find."""
 NOT_SHOWN = "not_shown_side_by_side"
 """A rubric of pairs has none of the two, and no other ranking rules on them."""
 NO_DIFFERENCE = "no_difference_anywhere"
@@ -32,7 +34,7 @@ class Outcome(StrEnum):
     REGRESSION = "regression"
     IMPROVED = "improved"
     NO_REGRESSION = "no_regression"  # none was found: beside it how small a one would have been, or why that is not known
-    UNKNOWN = "unknown"  # they could not be compared, or failures or the order of showing may hide what changed
+    UNKNOWN = "unknown"  # they could not be compared, or failures, the order of showing or what was not asked may hide a change
 
 
 @dataclass(frozen=True, slots=True)

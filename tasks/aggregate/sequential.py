@@ -51,8 +51,10 @@ class Look:
         found = float(np.interp(math.log(max(nominal, 1e-300)), curve, np.log(_ALPHAS)))
         return rounded(math.exp(found))
 
-    def chance(self, nominal: float, alpha: float) -> float:
+    def chance(self, nominal: float, alpha: float, *, is_other_side: bool = False) -> float:
         """The chance that the last look finds a difference at `alpha`, if it is at the far end of its interval of 80 % now.
+
+        Of the side on which it is seen, or of the other.
 
         Conditional power (Lan, Simon & Halperin 1982) with an optimistic difference in place of the expected one.
         """
@@ -60,7 +62,7 @@ class Look:
         if not self.later:
             return 0.0
         critical = -float(scipy.special.ndtri((1 - Look(every).level(1 - alpha)) / 2))
-        z = min(_LARGEST_Z, -float(scipy.special.ndtri(max(nominal, 1e-300) / 2)))
+        z = min(_LARGEST_Z, -float(scipy.special.ndtri(max(nominal, 1e-300) / 2))) * (-1 if is_other_side else 1)
         drift = (z + _OPTIMISTIC_Z) / math.sqrt(share)
         expected = z * math.sqrt(share) + drift * (1 - share)
         return float(scipy.special.ndtr((expected - critical) / math.sqrt(1 - share)))

@@ -15,15 +15,32 @@ from flows.commands.printed.ruling_words import HEADERS, line, not_applicable
 from flows.nights.judge_between import JudgeMove
 from flows.observability.terminal import Console, name_of, one_line
 from schemas.statuses.cells import CellReason, ComparisonReason
+from tasks.aggregate.comparisons.families import ALPHA as TABLES_ALPHA
 from tasks.aggregate.gate import prompts_needed
-from tasks.aggregate.ruling import NOT_SHOWN, ORDER_HIDES, RISE_TURNED, TOO_FEW, TURNED, Outcome, Ruling, summary
+from tasks.aggregate.ruling import (
+    NOT_SHOWN,
+    ORDER_HIDES,
+    RISE_TURNED,
+    STOPPED_EARLY,
+    TOO_FEW,
+    TURNED,
+    Outcome,
+    Ruling,
+    summary,
+)
 from tasks.publish.caveats import Caveats
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.reading import Publication
 from tasks.publish.standings.wording import counted
 
+_WOULD_FIND = "; 'would find': the drop found in 80 % of cases."
 _OF_PAIRS = " In percent: how often the candidate's picture wins, of pairs; 50 % is no change."
 _OUT_OF_REACH = " 'would find' is left out where so many pairs go by order alone that no win rate can be so low."
+_REST = (
+    f" Asking stopped early by the tables' {100 * TABLES_ALPHA:g} %, not by this --alpha. To ask the rest, {{}}, and run again: "
+    "nothing is bought twice."
+)
+_ASK_ALL = {False: "take [statistics.stopping] out of the benchmark file", True: "set adaptive = false under [pairs]"}
 _STYLES = {Outcome.REGRESSION: "red", Outcome.IMPROVED: "green", Outcome.NO_REGRESSION: "", Outcome.UNKNOWN: "yellow"}
 _NOT_RULED = {
     ComparisonReason.DATASET_DIFFERS: "no shared prompts",
@@ -105,7 +122,8 @@ class Told:
         found, n_needed = self.found, prompts_needed(self.ruled, self.alpha)
         return (
             f"{found.benchmark}, {found.run_date}, publication {found.publication_id[:16]}. Paired by prompt, two-sided at "
-            f"{self.alpha:g} for all comparisons together; 'would find': the drop found in 80 % of cases."
+            f"{self.alpha:g} for all comparisons together"
+            + ("." if all(one.smallest_drop is None for one in self.ruled) else _WOULD_FIND)
             + (f" Only the rankings of {', '.join(self.judges)} are considered." if self.judges else "")
             + (f" Judgements taken from an earlier identical sample: {self.n_again:,}." if self.n_again else "")
             + (
@@ -125,6 +143,7 @@ class Told:
             )
             + (_OF_PAIRS if any(ruling.is_win_rate for ruling in self.ruled) else "")
             + (_OUT_OF_REACH if any(ruling.reason == ORDER_HIDES for ruling in self.ruled) else "")
+            + _ask_the_rest(self.ruled)
             + "".join(f" {said}" for said in self.blocked)
             + "".join(map(not_applicable, self.ruled))
             + "".join(f" Not compared: {_unruled(row)}" for row in self.unruled if self.ruled and row["reason"] != NOT_SHOWN)
@@ -138,6 +157,12 @@ class Told:
                 for row in self.blind
             )
         )
+
+
+def _ask_the_rest(ruled: Sequence[Ruling]) -> str:
+    """How, where asking stopped too early for a ruling."""
+    ways = {ruling.is_win_rate for ruling in ruled if ruling.reason == STOPPED_EARLY}
+    return _REST.format(" and ".join(_ASK_ALL[one] for one in sorted(ways))) if ways else ""
 
 
 def _unruled(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,18 @@
 
 from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.preferences.prompts import MIDDLE
-from tasks.aggregate.ruling import ABSENT, NO_DIFFERENCE, ORDER_ALONE, ORDER_HIDES, TOO_FEW, VERY_SAME, Decided, Outcome, Ruling
+from tasks.aggregate.ruling import (
+    ABSENT,
+    NO_DIFFERENCE,
+    ORDER_ALONE,
+    ORDER_HIDES,
+    STOPPED_EARLY,
+    TOO_FEW,
+    VERY_SAME,
+    Decided,
+    Outcome,
+    Ruling,
+)
 from tasks.publish.standings.wording import counted, signed
 
 HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
@@ -17,6 +28,7 @@ _REASONS = {
     "fails_more": "it fails more often, and the failures may hide a drop",
     ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
     ORDER_HIDES: "so many pairs go by order alone that no drop would be found",
+    STOPPED_EARLY: "asking stopped early, and the rest may show a drop",
     TOO_FEW: "too few shared prompts for this --alpha",
     VERY_SAME: "both show the judge the very same",
 }

@@ -63,7 +63,9 @@ def test_how_many_pairs_went_by_the_order_of_showing_alone(
     assert salon("gate", "--allow-unknown").code == 0
 
 
-def publish_scores(home: Path, compared: dict[str, Any], *cells: dict[str, Any], more: tuple[dict[str, Any], ...] = ()) -> None:
+def publish_scores(
+    home: Path, compared: dict[str, Any], *cells: dict[str, Any], more: tuple[dict[str, Any], ...] = (), **provenance: Any
+) -> None:
     """step-2 against step-1, with `cells` of each, which stand beside the totals in `__micro__`."""
     names = [f"step-{n + 1}" for n in range(len(cells))]
     rows = [cell("pa|nter", 3.0, checkpoint=name, cell_id=f"{name:0<12.12}") for name in names]
@@ -76,7 +78,7 @@ def publish_scores(home: Path, compared: dict[str, Any], *cells: dict[str, Any],
         COMPARISONS, [comparison("step-2", "step-1", compared.pop("delta"), compared.pop("p", 1.0), **compared), *more]
     )
     tables[STANDINGS] = rows_of(STANDINGS, [{name: row[name] for name in _STANDING} | {"is_headline": True} for row in rows])
-    publish(home / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
+    publish(home / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, provenance))
 
 
 @pytest.mark.parametrize(
