@@ -20,9 +20,11 @@ from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.batches import say_left_behind
+from flows.run.bought import asked_parts
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
 from flows.run.found import differing_prompts, numbered_prompts, of_no_checkpoint
+from flows.run.judging import n_left
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
 from flows.run.record import Begun, record, recorded_where_it_ends
@@ -150,8 +152,10 @@ def _asked_or_taken_in(
         _say_what_is_missing(run, planned, asked)
         return None, asked
     of_pairs = [part for part in planned.parts if run.rubrics[part.rubric_id].is_of_pairs]
-    # checkpoints that were done before stand in the table too
-    n_others = max(0, planned.n_requests - sum(part.n_requests for part in of_pairs) - asked_before.n_requests)
+    alone = [part for part in planned.parts if not run.rubrics[part.rubric_id].is_of_pairs]
+    # checkpoints that were done before stand in the table too; what looks spared them was never asked
+    n_spared = n_left(run, asked_parts(run, [part for part in alone if part.round is not None]))
+    n_others = max(0, sum(part.n_requests for part in alone) - n_spared - asked_before.n_requests)
     with saying_what_is_complete(run, planned):
         return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
 

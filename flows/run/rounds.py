@@ -60,6 +60,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
     total = judge_some([part for part in parts if part.round is None and part not in examined]) + recorded(run, parts)
     watching, is_over, left_out = _watching(run, in_rounds), total.is_spent or total.is_stopped, list[PlannedPart]()
+    met = set[int]()
     for (rubric_id, judge_model), mine in in_rounds.items():
         if run.judge(judge_model).recorded:
             continue
@@ -71,6 +72,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
             asked = watched.wanted(of_round)
             if not asked:
                 break
+            met |= {part.index for part in asked}
             if is_over:
                 left_out += asked
                 continue
@@ -80,6 +82,8 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
                 watched.look(asked)
                 said = f"after round {number} of {len(rounds)}: {len(watched.closed)} of {watched.n_watched} {watched.what}"
                 run.reporter.say(f"{rubric_id}, {judge_model}: {said}")
+    met |= {part.index for part in left_out}
+    total += _stored(run, [part for mine in in_rounds.values() for part in mine if part.index not in met])
     if is_over:
         return total + _not_tried(run, asked_parts(run, [*left_out, *examined]))
     return total + judge_some(examined) if examined else total
@@ -89,6 +93,12 @@ def _not_tried(run: RunContext, parts: Sequence[PlannedPart]) -> Outcome:
     """What the end of the money left: all that may still be asked, though later looks might spare some of it."""
     n_requests = sum(part.n_requests for part in parts)
     return Outcome(n_requests=n_requests, n_cached=n_requests - n_left(run, parts))
+
+
+def _stored(run: RunContext, left: Sequence[PlannedPart]) -> Outcome:
+    """Of what was left as decided, the requests with a reply: an earlier run, which went further, or another file bought it."""
+    n_stored = _not_tried(run, asked_parts(run, left)).n_cached
+    return Outcome(n_requests=n_stored, n_cached=n_stored)
 
 
 def due_now(run: RunContext, parts: Sequence[PlannedPart]) -> list[PlannedPart]:

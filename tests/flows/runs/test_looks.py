@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES
@@ -87,6 +88,9 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     world("")
     assert salon("run", "b.toml", "--run-date", "2026-01-04").code == 0
     assert runs_of(folder / "lake").sort("started_at")["n_asked"][3] == 360 - first - rest, "the rest, and no reply twice"
+    world()
+    counted = salon("run", "b.toml", "--run-date", "2026-01-05").out
+    assert "360 stored already, 0 sent" in counted, "also what it would not ask again"
 
 
 def test_a_look_that_lacks_a_category_leaves_nobody(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
@@ -225,6 +229,14 @@ def test_what_looks_spared_is_missing_in_no_later_night_and_bought_by_no_backfil
     assert sum(one["n_requests"] for one in listed) == n_asked
     backfill = salon("backfill", "b.toml", "--all")
     assert (backfill.code, runs_of(folder / "lake")["n_asked"].sum()) == (0, n_asked), backfill.err
+    shutil.copytree(folder / "scenes/demo-painter/step-1000", folder / "scenes/demo-painter/step-500")
+    for path in (folder / "scenes/demo-painter/step-500").glob("**/*.png"):
+        with Image.open(path) as picture:
+            picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(path)
+    backfill = salon("backfill", "b.toml", "--all")
+    assert f"{n_asked} stored already, 120 sent" in backfill.out, "what a look left unasked is not stored"
+    ran = runs_of(folder / "lake").sort("started_at").row(-1, named=True)
+    assert (ran["n_requests"], ran["n_cached"], ran["n_asked"]) == (n_asked + 120, n_asked, 120)
     shutil.copytree(folder / "scenes/demo-painter/step-2000", folder / "scenes/demo-painter/step-4000")
     night = salon("nightly", "b.toml")
     assert night.code == 0, night.err
