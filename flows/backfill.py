@@ -144,9 +144,9 @@ def run_backfill(
     asked, counted = _asked_of(run, planned, began_at, found)
     max_usd, to_mend = run.benchmark.limits.max_usd, list(planned.failed)
     told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=max_usd, to_mend=to_mend)
-    names, gone = whole_and_there(run, planned.failed)
+    names, gone = whole_and_there(run, planned)
     is_new = any(done.name in names for done in found)
-    is_made = bool(names) and (is_new or not is_published(run, names))
+    is_made = bool(names) and (is_new or not is_published(run, names, planned))
     say_gone(run, gone, is_made=is_made)
     if not is_made:
         return told(None, asked)

@@ -90,7 +90,7 @@ def backfill(
 def _list(run: StageContext, *, as_json: bool) -> int:
     """Where every partition stands, and what backfills cost."""
     from flows.partitions.left import left_now
-    from flows.partitions.table import read_partitions
+    from flows.partitions.table import asks_pairs_alone, read_partitions
     from tasks.publish.folders import LAYOUT
     from tasks.publish.machine_tables import runs
     from tasks.publish.pointer import read_pointer
@@ -104,7 +104,7 @@ def _list(run: StageContext, *, as_json: bool) -> int:
         return 0
     out = result_console()
     page = out if out.is_terminal else Console(width=WIDE)
-    print_partitions(page, rows)
+    print_partitions(page, rows, asks_pairs_alone=asks_pairs_alone(run))
     print_cost(page, ran, name)
     return 0
 

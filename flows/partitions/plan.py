@@ -10,7 +10,7 @@ import polars as pl
 from flows.nights.checkpoints import choose
 from flows.observability.progress import Reporter
 from flows.partitions.left import spared_by_looks
-from flows.partitions.table import Prices, find_partitions
+from flows.partitions.table import Prices, asks_pairs_alone, find_partitions
 from flows.run import stages
 from flows.run.bought import RequestsMet, asked_parts
 from flows.run.context import RunContext, open_run
@@ -20,6 +20,7 @@ from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
 from schemas.errors import NothingToJudgeError, SourceError
 from schemas.records import Plan
+from schemas.tables.stored import PARTITIONS
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.budget.forecast import total_usd
@@ -163,6 +164,8 @@ def plan_backfill(
 def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: RequestsMet) -> PlannedCheckpoint:
     quiet = RunContext.of(run)
     dataset = stages.ingest(quiet, [name])
+    if asks_pairs_alone(run):  # which are planned as the table is made: one checkpoint has no opponent
+        return PlannedCheckpoint(name, dataset, Plan("", ()), (), PARTITIONS.empty().with_columns(mixed=pl.lit(None, pl.String)))
     quiet = quiet.having(dataset_id=dataset.dataset_id)
     plan = stages.plan(quiet)
     quiet = quiet.having(plan_id=plan.plan_id)

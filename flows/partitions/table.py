@@ -192,6 +192,11 @@ def asked_alone(run: StageContext) -> list[tuple[str, str]]:
     return [(rubric_id, judge.id) for rubric_id in alone for judge in run.judges_for(rubric_id) if not judge.recorded]
 
 
+def asks_pairs_alone(run: StageContext) -> bool:
+    """Whether no rubric asks about a checkpoint by itself: there are no partitions then."""
+    return all(rubric.is_of_pairs for rubric in run.rubrics.values())
+
+
 def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})

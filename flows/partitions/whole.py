@@ -1,14 +1,15 @@
 """Which checkpoints are whole, and whether a publication that stands holds them: what a backfill publishes, and when."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from flows.nights.checkpoints import in_sources
 from flows.nights.drift import standing_publications
 from flows.partitions.ends import named
-from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, read_partitions
+from flows.partitions.plan import BackfillPlan
+from flows.partitions.table import OF_CHECKPOINT, PartitionState, asked_alone, asks_pairs_alone, read_partitions
 from flows.run.context import RunContext
 from flows.run.rounds import due_now
 from schemas.tables.stored import SAMPLES
@@ -17,16 +18,21 @@ from tasks.ingest.readers import unreadable
 from tasks.ingest.sources import expand
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import parts_to_ask
+from tasks.plan.anchors import OFF_BOARD
 from tasks.plan.dataset import known_plan
 from tasks.publish.identity import benchmark_digest
-from tasks.publish.reading import load_cells
+from tasks.publish.reading import Publication, load_cells
 
 
-def whole_and_there(run: RunContext, left_out: Collection[str]) -> tuple[list[str], list[str]]:
-    """The checkpoints that are done and whose pictures a source holds, but `left_out`; and those whose pictures are gone."""
+def whole_and_there(run: RunContext, planned: BackfillPlan) -> tuple[list[str], list[str]]:
+    """The checkpoints that are done and whose pictures a source holds, but those that failed; and those whose pictures are gone.
+
+    Of a benchmark of pairs alone: those that were read, and those of the newest publication by the present settings.
+    """
     there = in_sources(run, {})
-    whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in whole_checkpoints(run)}
-    names = [name for name, is_there in whole.items() if is_there and name not in left_out]
+    done = _met(run, planned) if asks_pairs_alone(run) else whole_checkpoints(run)
+    whole = {f"{model}/{checkpoint}": (model, checkpoint) in there for model, checkpoint in done}
+    names = [name for name, is_there in whole.items() if is_there and name not in planned.failed]
     broken = _unreadable(run, names) if names else {}
     for name, why in broken.items():
         run.reporter.say(f"{name} is done, but can no longer be read, so new tables leave it out: {why}")
@@ -47,24 +53,53 @@ def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:
     return {f"{source.model}/{source.checkpoint}": str(error) for source, error in unreadable(sources)}
 
 
-def is_published(run: RunContext, names: Sequence[str]) -> bool:
+def is_published(run: RunContext, names: Sequence[str], planned: BackfillPlan) -> bool:
     """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples.
 
     One that was taken back publishes nothing; one some of whose pairs were not asked is to be made again.
     """
+    datasets, mine = _datasets(planned), [one.name for one in planned.checkpoints]
+    if not asks_pairs_alone(run):
+        is_named = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names)
+        done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
+        datasets, mine = list(done["dataset_id"].unique()), list(names)
+    for publication, dataset_id in _by_present_settings(run):
+        held = _checkpoints(run, [dataset_id]) if asks_pairs_alone(run) else _in_cells(publication)
+        is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in held}
+        if is_of_all and _has_present_samples(run.stage, mine, [dataset_id, *datasets]) and not _lacks_pairs(run, dataset_id):
+            return True
+    return False
+
+
+def _by_present_settings(run: RunContext) -> Iterator[tuple[Publication, str]]:
+    """The publications by the present settings and rubrics, oldest first, each with its dataset."""
     digests = {rubric.id: rubric.digest for rubric in run.rubrics.values()}
     for publication in standing_publications(run.lake.root, run.benchmark.name):
         said = publication.provenance()
         if said.get("benchmark_digest") != benchmark_digest(run.benchmark):
             continue
-        if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} != digests:
-            continue
-        cells = load_cells(publication).select("model", "checkpoint").unique()
-        is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in cells.iter_rows()}
-        dataset_id = str(said["identities"]["dataset_id"])
-        if is_of_all and _has_present_samples(run.stage, names, dataset_id) and not _lacks_pairs(run, dataset_id):
-            return True
-    return False
+        if {name: rubric["digest"] for name, rubric in said["rubrics"].items()} == digests:
+            yield publication, str(said["identities"]["dataset_id"])
+
+
+def _met(run: RunContext, planned: BackfillPlan) -> list[tuple[str, str]]:
+    before = [dataset_id for _, dataset_id in _by_present_settings(run)]
+    return _checkpoints(run, [*before[-1:], *_datasets(planned)])
+
+
+def _datasets(planned: BackfillPlan) -> list[str]:
+    return [one.dataset.dataset_id for one in planned.checkpoints]
+
+
+def _checkpoints(run: RunContext, datasets: Sequence[str]) -> list[tuple[str, str]]:
+    """(model, checkpoint) of those with samples in these datasets; of one that is cleared, none."""
+    scans = [run.lake.scan(SAMPLES, one).select(OF_CHECKPOINT) for one in datasets if run.lake.is_complete(SAMPLES, one)]
+    is_own = ~pl.col("model").is_in(OFF_BOARD)
+    return pl.concat(scans).filter(is_own).unique().sort(OF_CHECKPOINT).collect().rows() if scans else []
+
+
+def _in_cells(publication: Publication) -> list[tuple[str, str]]:
+    return load_cells(publication).select(OF_CHECKPOINT).unique().rows()
 
 
 def _lacks_pairs(run: RunContext, dataset_id: str) -> bool:
@@ -93,11 +128,12 @@ def whole_checkpoints(run: StageContext) -> list[tuple[str, str]]:
     return found
 
 
-def _has_present_samples(run: StageContext, names: Sequence[str], dataset_id: str) -> bool:
-    """Whether a dataset's samples of these checkpoints are those that were asked about last; no where they are cleared."""
+def _has_present_samples(run: StageContext, names: Sequence[str], datasets: Sequence[str]) -> bool:
+    """Whether the first dataset's samples of these checkpoints are those that were asked about last, the others' together.
+
+    No where one is cleared.
+    """
     is_named, of = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names), [*OF_CHECKPOINT, "sample_id"]
-    done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
-    datasets = [dataset_id, *done["dataset_id"].unique()]
     if not all(run.lake.is_complete(SAMPLES, one) for one in datasets):
         return False
     published, *asked = (run.lake.scan(SAMPLES, one).select(of).unique().collect() for one in datasets)

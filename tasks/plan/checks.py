@@ -34,12 +34,13 @@ def plan_id(
     dataset_id: str | None = None,
     folder: Path | None = None,
     looks: Sequence[float] = (),
+    prompts_a_round: int | None = None,
 ) -> str:
     """sha256 over the sorted lines "sample_id rubric_id judge_model repeat occasion request_key|reason", joined by newlines.
 
     Of a pair, second_sample_id follows sample_id; of a sample that is not asked, the items it has follow the reason.
-    Before them stand the dataset, whose parts number those of the plan, the looks by which they are cut, if any, and
-    the digests of the rubrics planned by, one a line:
+    Before them stand the dataset, whose parts number those of the plan, the looks by which they are cut, if any, the prompts of
+    a round of pairs (0: all are one), where there are pairs, and the digests of the rubrics planned by, one a line:
     `requests` names them, so another digest is another plan, also where it asks the same. Lines begin with hexadecimal digits:
     those of a large plan are dealt by these into files below `folder` (default: the system's temporary one), and sorted there.
     """
@@ -56,6 +57,8 @@ def plan_id(
         hasher.update(f"{dataset_id}\n".encode())
     if looks:
         hasher.update(f"looks {list(looks)}\n".encode())
+    if prompts_a_round is not None:
+        hasher.update(f"rounds {prompts_a_round}\n".encode())
     for rubric in sorted(rubrics, key=lambda rubric: rubric.id):
         hasher.update(f"{rubric.id} {rubric.digest}\n".encode())
     for part in _sorted(lines, -(-n_rows // n_rows_held), folder):

@@ -120,8 +120,9 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
             first_bad = partial(first_unusable, context, sources)
             check_something_to_ask(mine, context.rubrics, with_first_row(context, sources), first_bad)
     staging = context.lake.root / "staging"
-    looks = context.benchmark.statistics.stopping.looks
-    key = plan_id(staged, context.rubrics.values(), dataset_id=context.ids.dataset_id, folder=staging, looks=looks)
+    looks, rubrics, pairs = context.benchmark.statistics.stopping.looks, context.rubrics.values(), context.benchmark.pairs
+    a_round = pairs.prompts_a_round * pairs.adaptive if any(rubric.is_of_pairs for rubric in rubrics) else None
+    key = plan_id(staged, rubrics, dataset_id=context.ids.dataset_id, folder=staging, looks=looks, prompts_a_round=a_round)
     plan = Plan(key, tuple(parts))
     requests.commit(plan.plan_id, [part.index for part in parts])
     judgements.commit(plan.plan_id)

@@ -22,8 +22,11 @@ _KEYS = (
 """Columns of PARTITIONS that a program is given, by their names there: docs/backfill.md."""
 
 
-def print_partitions(console: Console, table: pl.DataFrame) -> None:
+def print_partitions(console: Console, table: pl.DataFrame, *, asks_pairs_alone: bool = False) -> None:
     """Where each partition stands: of those that followed one another the one that counts, as the page of partitions has it."""
+    none = "no partition was written down yet"
+    if asks_pairs_alone:
+        none = "no partitions: every rubric is one of pairs, which a backfill asks as it makes its table"
     n_all, table = table.height, _that_count(table)
     shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("checkpoint", "rubric", "judge", "dataset", "state", "requests", "left", "by", "changed", ""):
@@ -38,7 +41,7 @@ def print_partitions(console: Console, table: pl.DataFrame) -> None:
         )  # fmt: skip
     counted = table.group_by("state").len().sort("state").iter_rows()
     console.print(shown)
-    console.print(", ".join(f"{n} {state}" for state, n in counted) or "no partition was written down yet")
+    console.print(", ".join(f"{n} {state}" for state, n in counted) or none)
     if PartitionState.STALE in table["state"]:
         console.print("what a stale one lacks now, and what was never asked, counts salon backfill FILE --all --dry-run")
     if n_all > table.height:

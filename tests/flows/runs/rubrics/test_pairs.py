@@ -189,6 +189,12 @@ def test_adaptive_pairs_are_left_once_decided_and_a_run_cut_short_decides_the_sa
     explained = json.loads(salon("explain", early["pair_id"][0], "--json").out)
     assert explained["is_reproduced"]
     assert explained["n_pairs"] == early["n_prompts"][0]
+    for pairs in ("adaptive = true\nprompts_a_round = 15", ""):  # the same pairs in other parts are another plan
+        world(pairs)
+        said = salon("run", "b.toml", "--run-date", "2026-01-04")
+        assert said.code == 0, said.err
+    assert not tables_of(folder)[0]["is_stopped_early"].any()
+    assert runs_of(folder / "lake")["n_asked"].sum() == 360, "the rest, and no reply twice"
 
 
 def test_two_edits_of_one_picture_are_compared_beside_their_source(
