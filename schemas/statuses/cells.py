@@ -92,9 +92,9 @@ class ComparisonReason(StrEnum):
     BASELINE_MISSING = "baseline_missing"  # no sample of this benchmark belongs to the baseline
     TOO_FEW_PAIRED_PROMPTS = "too_few_paired_prompts"  # fewer prompts scored for both than the benchmark file requires
     NO_SUCH_TOTAL = "no_such_total"  # one of the two cells is null; `benchmark_long` says why
-    BLOCKED = "blocked"  # one of the two cells is blocked; `benchmark_long` says why
+    BLOCKED = "blocked"  # one of the two cells is blocked, or all to rank it with; `benchmark_long` says why
     NO_VARIATION = "no_variation"  # the prompts' differences do not vary: no interval, and no p if categories differ in sign
-    ALONE = "alone"  # no other checkpoint has an estimate
+    ALONE = "alone"  # no other checkpoint has an estimate, and none is blocked
     TOO_MANY_TO_RANK = "too_many_to_rank"  # more checkpoints than `statistics.max_ranked`
 
 

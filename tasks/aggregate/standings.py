@@ -73,7 +73,10 @@ def _ranking(
     kept = _compared_with_all(candidates, pairs)
     for one in candidates:
         if one not in kept:
-            states[one] = StandingState.NOT_COMPARED, _why_not(one, candidates, pairs)
+            why = _why_not(one, candidates, pairs)
+            if why == ComparisonReason.ALONE and any((states[other] or why)[0] == StandingState.BLOCKED for other in mine):
+                why = ComparisonReason.BLOCKED.value
+            states[one] = StandingState.NOT_COMPARED, why
     means = _over_shared_prompts(kept, place, expected)
     for one in mine:
         state, reason = states[one] or (StandingState.RANKED, None)

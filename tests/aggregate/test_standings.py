@@ -59,10 +59,15 @@ STATES = {
         {},
         {"1": ("ranked", None, 9), "2": ("ranked", None, 9), "3": ("not_compared", "too_few_paired_prompts", 2)},
     ),
+    "the other is blocked": (
+        drawn(1, 5) + scored("2", [FAILS] * 20 + [5] * 10),
+        {"min_coverage": 0.5},
+        {"0": ("not_compared", "blocked", None), "2": ("blocked", "empty", None)},
+    ),
     "too few prompts, and one blocked": (
         over(PROMPTS[:3], "1", lambda n: n) + drawn(1, 5) + scored("2", [FAILS] * 20 + [5] * 10),
         {"min_coverage": 0.5},
-        {"1": ("too_few", "too_few_prompts", None), "0": ("not_compared", "alone", None), "2": ("blocked", "empty", None)},
+        {"1": ("too_few", "too_few_prompts", None), "0": ("not_compared", "blocked", None), "2": ("blocked", "empty", None)},
     ),
     "more than are ranked": (
         drawn(1, 5, 6, 7),

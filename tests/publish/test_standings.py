@@ -224,9 +224,10 @@ def test_measures_without_a_ranking_count_among_all_there_are():
     ]
 
 
-def test_who_has_no_rank_is_named_with_the_reason():
-    rows = [row("1", None, state="not_compared", standing_reason="alone")]
-    assert answers(rows) == ["1: no rank: there is no other checkpoint to compare it with.", "No score is missing."]
+@pytest.mark.parametrize(("reason", "which"), [("alone", ""), ("blocked", " that is not blocked")])
+def test_who_has_no_rank_is_named_with_the_reason(reason, which):
+    rows = [row("1", None, state="not_compared", standing_reason=reason)]
+    assert answers(rows) == [f"1: no rank: there is no other checkpoint to compare it with{which}.", "No score is missing."]
 
 
 def _smallest(name, n):

@@ -181,6 +181,7 @@ def no_rank(row: Row) -> str:
             "no mean over categories: in a category where others have scores, it applies to nothing; read each category alone"
         ),
         ComparisonReason.ALONE.value: "no rank: there is no other checkpoint to compare it with",
+        ComparisonReason.BLOCKED.value: "no rank: there is no other checkpoint to compare it with that is not blocked",
         ComparisonReason.TOO_MANY_TO_RANK.value: "no rank: more checkpoints than statistics.max_ranked",
         ComparisonReason.TOO_FEW_PAIRED_PROMPTS.value: fewer,
         ComparisonReason.DATASET_DIFFERS.value: fewer,
