@@ -52,7 +52,7 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
         nights = forget_nights(root, name, found.publication_id)
         others = [one for one in standing_publications(root, name) if one.publication_id != found.publication_id]
         move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in others])
-        write_drift(root, name, run.rubrics)
+        write_drift(root, name, run.rubrics, run.reporter.say)
         rewrite_index(root)
     pointer = read_pointer(root / "publish" / LAYOUT / name)
     return Withdrawn(made, nights, (pointer["publication_id"], pointer["run_date"]) if pointer else None)

@@ -64,6 +64,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     yield from guarded(stores.PUBLICATIONS, lambda: stores.check_publications(run.lake, run.benchmark.name), permitted)
+    yield from guarded(nights.RECORDS, lambda: nights.check_records(run), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "fix what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
     yield from judges.check_budget(run.benchmark)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from functools import partial
 
 import polars as pl
 
@@ -12,9 +13,11 @@ from flows.nights.ended import ended_series
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
+from flows.partitions.table import read_partitions
 from flows.run.batches import told
 from flows.run.context import RunContext
 from flows.run.record import begun_nights
+from schemas.errors import CorruptLakeError
 from tasks.context import StageContext, name_in_ledger
 from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.lake.identity import find_lake_id
@@ -23,7 +26,7 @@ from tasks.ledger.mutex import is_held
 from tasks.publish.machine_tables import runs
 from tasks.publish.standings.wording import counted
 
-NIGHT, SERIES, BATCHES = "last night", "series", "batches"
+NIGHT, SERIES, BATCHES, RECORDS = "last night", "series", "batches", "records"
 
 
 def check_night(run: StageContext) -> Iterator[Finding]:
@@ -74,6 +77,16 @@ def check_batches(run: StageContext) -> Iterator[Finding]:
         yield wrong(BATCHES, f"{said}, and no run waits for them", fetched_by)
     if not out:
         yield ok(BATCHES, "none is with a provider")
+
+
+def check_records(run: StageContext) -> Iterator[Finding]:
+    """The records of runs and partitions that a night reads, where a file of them cannot be read; nothing where all can."""
+    for read in (partial(runs, run.lake), partial(read_partitions, run)):
+        try:
+            read()
+        except CorruptLakeError as error:
+            said, _, advice = str(error).rpartition("; ")
+            yield wrong(RECORDS, said, f"{advice}: the next night ends on it")
 
 
 def _failed_tries(run: StageContext) -> str:

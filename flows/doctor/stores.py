@@ -12,6 +12,7 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.nights.left_out import left_out
 from flows.nights.lost_pointer import nothing_current
 from flows.run.clock import MAX_OFF_S, how_far
 from schemas.errors import CorruptLakeError
@@ -24,9 +25,10 @@ from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
-from tasks.publish.folders import LAYOUT
+from tasks.publish.folders import GOOD_POINTER, LAYOUT, POINTER
 from tasks.publish.pointer import read_pointer
-from tasks.publish.reading import look_again, readable
+from tasks.publish.reading import look_again
+from tasks.publish.small_tables import RESTORE, damaged
 from tasks.publish.withdrawn import each_taken_back
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
@@ -110,22 +112,28 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
 
 
 def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
-    """Whether one is current that may be, and those whose manifest cannot be read: nights go on without them."""
+    """Whether one is current that may be, those that cannot be read or are gone, and damaged tables: nights go on without."""
     look_again(lake.root, benchmark)
-    try:
-        current = read_pointer(lake.root / "publish" / LAYOUT / benchmark)
-    except CorruptLakeError as error:  # of every publication the same
-        said, _, advice = str(error).rpartition("; ")
-        yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and becomes current again")
+    home, pointers = lake.root / "publish" / LAYOUT / benchmark, dict[str, dict[str, str]]()
+    for pointer, becomes in ((POINTER, "becomes current"), (GOOD_POINTER, "is named")):
+        try:
+            pointers[pointer] = read_pointer(home, pointer) or {}
+        except CorruptLakeError as error:
+            said, _, advice = str(error).rpartition("; ")
+            yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and {becomes} again")
+    if POINTER not in pointers:  # of every publication the same
         return
-    named = "" if current is None else current["publication_id"]
+    named = pointers[POINTER].get("publication_id", "")
     if (gone := each_taken_back(lake.root, [named])[0].get(named)) is not None:
         yield wrong(PUBLICATIONS, f"{gone.told}, and is still current", "the same salon withdraw again takes it off")
     if (lost := nothing_current(lake.root, benchmark)) is not None:
         yield wrong(PUBLICATIONS, lost, "salon nightly FILE, or the run that published it, makes it current again")
-    for id_, fault in readable(lake.root, benchmark)[1].items():
-        advice = "or move its folder out of the lake; until then it is left out of the series of nights and of salon.duckdb"
-        yield wrong(PUBLICATIONS, f"{id_[:12]} cannot be read: {fault}", advice)
+    for one in left_out(lake.root, benchmark):
+        said, _, advice = one.why.rpartition("; ")
+        yield wrong(PUBLICATIONS, f"{one.publication_id[:12]} is left out of {one.of}: {said}", advice)
+    for file in damaged(lake.root, benchmark):
+        then = f"the next run makes it again from {file.twin}" if file.twin else f"{RESTORE}; salon.duckdb goes without it"
+        yield wrong(PUBLICATIONS, f"{file.path} is gone, or not the file that was written", then)
 
 
 def check_sync(run: StageContext) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 What each night said: series.py; the statistics: tasks/aggregate/drift/; making a bridge: flows/bridging.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.nights.left_out import left_out
 from flows.nights.own_rubrics import asks_the_same, keep_rubrics
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
@@ -26,7 +27,7 @@ from tasks.lake.atomic_files import write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
 from tasks.lake.reading import Lake
 from tasks.lake.small_files import read_files
-from tasks.publish.duckdb_file import deriving, write_duckdb
+from tasks.publish.duckdb_file import WARN, deriving, write_duckdb
 from tasks.publish.identity import asked_otherwise
 from tasks.publish.living_tables import living_table, write_living_table
 from tasks.publish.machine_tables import runs
@@ -37,22 +38,24 @@ from tasks.verify.publication import read_provenance
 N_NIGHTS_MIN = 2
 
 
-def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric]) -> Path | None:
+def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric], say: Callable[[str], None] = WARN) -> Path | None:
     """Write the DRIFT table over all nights of a benchmark beside its publications; its file, None before a second night.
 
     It is derived from publications alone and made anew whole, so a reader meets the old table or the new one; so is
     `salon.duckdb`, which is written from the first night on and holds drift and runs too. Of two runs that end together on a
-    machine the second begins after the first: who writes last has read all that was published before.
+    machine the second begins after the first: who writes last has read all that was published before. `say` is told of damaged
+    files of `salon.duckdb`.
     """
     with deriving(lake_root, benchmark):
-        target, nights = None, nightly_publications(lake_root, benchmark)
+        target, lost = None, {one.publication_id for one in left_out(lake_root, benchmark)}
+        nights = [one for one in nightly_publications(lake_root, benchmark) if one.publication_id not in lost]
         keep_rubrics(lake_root, rubrics)
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
         elif taken_back(lake_root) and living_table(lake_root, DRIFT, benchmark) is not None:  # it may be of those
             target = write_living_table(lake_root, DRIFT, benchmark, DRIFT.empty())
-        write_duckdb(lake_root, benchmark)
+        write_duckdb(lake_root, benchmark, say)
         return target
 
 

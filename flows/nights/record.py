@@ -99,9 +99,14 @@ def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[s
 
 def _write(lake_root: Path, benchmark: str, run_date: date, note: NightNote) -> None:
     content = json.dumps(asdict(note), sort_keys=True, indent=1).encode()
-    target = _folder(lake_root, benchmark) / f"{run_date.isoformat()}.json"
+    target = note_file(lake_root, benchmark, run_date.isoformat())
     write_bytes(content, target, lake_root / "staging")
     push(lake_root, target)
+
+
+def note_file(lake_root: Path, benchmark: str, day: str) -> Path:
+    """Where the night of a date (ISO) is noted."""
+    return _folder(lake_root, benchmark) / f"{day}.json"
 
 
 def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
@@ -115,7 +120,7 @@ def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[
     """Take away the notes of the nights that are this publication, so that each may be run again; their dates (ISO)."""
     days = [day for day, note in notes(lake_root, benchmark).items() if note.publication_id == publication_id]
     bucket = bucket_behind(lake_root)
-    for path in (_folder(lake_root, benchmark) / f"{day}.json" for day in days):
+    for path in (note_file(lake_root, benchmark, day) for day in days):
         if bucket is not None:
             bucket.delete([path.relative_to(lake_root).as_posix()])
         path.unlink()

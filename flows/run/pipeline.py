@@ -13,6 +13,7 @@ from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.ended import ended_series
 from flows.nights.index import rewrite_index
+from flows.nights.left_out import left_out
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
@@ -47,7 +48,8 @@ from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
-from tasks.publish.reading import find_publication, load_cells, readable
+from tasks.publish.pointer import check_pointers
+from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.standings.pair_boards import boards_in
 from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
@@ -80,6 +82,8 @@ def run_pipeline(
         replies.check(run.benchmark)
     elif replies is not None:
         check_importable(run.benchmark, run.rubrics, replies)
+    else:
+        check_pointers(run.lake.root, run.benchmark.name)  # before anything is paid for
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
@@ -126,9 +130,9 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
         name, root = run.benchmark.name, run.lake.root
         note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
-    write_drift(run.lake.root, run.benchmark.name, run.rubrics)
-    for fault in readable(run.lake.root, run.benchmark.name)[1].values():
-        run.reporter.say(f"left out of the series of nights and of salon.duckdb: {fault}")
+    write_drift(run.lake.root, run.benchmark.name, run.rubrics, run.reporter.say)
+    for one in left_out(run.lake.root, run.benchmark.name):
+        run.reporter.say(f"left out of {one.of}: {one.why}")
     otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
     if otherwise:
         run.reporter.say(otherwise)

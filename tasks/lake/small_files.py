@@ -38,6 +38,15 @@ def _content_of(path: Path) -> bytes:
         raise CorruptLakeError(f"{path} is not one of the lake's files ({error}); move it out of the lake") from error
 
 
+def is_table(path: Path) -> bool:
+    """Whether every row of a file can be read."""
+    try:
+        pl.read_parquet(content_of(path))
+    except (OSError, NotRegularError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
 def _is_parquet(content: bytes) -> bool:
     try:
         return bool(pl.read_parquet_schema(BytesIO(content)))

@@ -5,14 +5,15 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from schemas.errors import CorruptLakeError
+from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.catalogue import OF_PUBLICATION, TABLES, key_of_all
 from schemas.tables.fields import CI_HIGH, CI_LOW, PUBLISHED, RUN_DATE
 from schemas.tables.nights import DRIFT
@@ -20,14 +21,12 @@ from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERE
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, scratch, store_error, write_bytes
-from tasks.lake.object_store.cache_folder import bring, bucket_behind, pull, push
-from tasks.lake.reading import Lake
-from tasks.lake.small_files import read_files
+from tasks.lake.object_store.cache_folder import bring, pull, push
 from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, STORAGE, VIEWS, quoted, views_sql
 from tasks.publish.folders import AGREEMENTS, LAYOUT
-from tasks.publish.living_tables import living_table
-from tasks.publish.machine_tables import LARGE, LISTING, partition_folder, tables_folder
+from tasks.publish.machine_tables import LARGE_NAMES, LISTING
 from tasks.publish.reading import Publication, readable
+from tasks.publish.small_tables import files_of, pull_small, put_back
 from tasks.publish.withdrawn import taken_back
 from tasks.regular_files import content_of
 
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 NAME = "salon.duckdb"
-LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
-"""The tables it does not hold: single samples and scores."""
+WARN = logging.getLogger("salon.publish").warning
 _HELD = OF_PUBLICATIONS | OF_AGREEMENTS | {table.name: table for table in (RUNS, DRIFT)}
 """What is there even when empty: views need some, and a question should not fail before the first pair is judged."""
 
@@ -46,16 +44,31 @@ def deriving(lake_root: Path, benchmark: str) -> AbstractContextManager[None]:
     return locked(lake_root, f"derived-{benchmark}")
 
 
-def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
+def write_duckdb(lake_root: Path, benchmark: str, say: Callable[[str], None] = WARN) -> Path | None:
     """Make `publish/v1/<benchmark>/salon.duckdb` anew, whole, from publications' small tables and agreements; None without any.
 
     Every small table is there, even when empty, and holds the rows of all publications, or agreements, with its column
-    `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. Raises StoreError.
+    `publication_id`; `current_<table>` holds those of the current one. The other views: duckdb_views.py. A damaged file keeps
+    no night back: it is made again, or left out, and `say` is told. Raises StoreError.
     """
-    _pull_small(lake_root, benchmark)
+    import duckdb
+
+    try:
+        return _write(lake_root, benchmark)
+    except (StoreError, duckdb.Error):  # what a damaged file makes DuckDB raise depends on the bytes
+        told, left_out = put_back(lake_root, benchmark)
+        if not told:
+            raise
+    for sentence in told:
+        say(sentence)
+    return _write(lake_root, benchmark, left_out)
+
+
+def _write(lake_root: Path, benchmark: str, left_out: Collection[Path] = ()) -> Path | None:
+    pull_small(lake_root, benchmark)
     mine, held = _readable(lake_root, benchmark)
     older = [one for one in mine if LISTING not in one.files]
-    every = {t: _files(lake_root, t, benchmark, older) for t in TABLES.values() if t.name not in LARGE_NAMES}
+    every = {t: files_of(lake_root, t, benchmark, older, left_out) for t in TABLES.values() if t.name not in LARGE_NAMES}
     small = {table: files for table, files in every.items() if files}
     if BENCHMARK_LONG not in small and not held:
         return None
@@ -71,7 +84,7 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
                 _list_publications(database, gone := {*taken_back(lake_root)}, noted_nights(lake_root, benchmark), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
-                _take_agreements(database, held)
+                _take_agreements(database, held, left_out)
                 _declare(database, benchmark, gone)
                 _describe(database)
                 database.commit()
@@ -85,20 +98,11 @@ def write_duckdb(lake_root: Path, benchmark: str) -> Path | None:
     return target
 
 
-def _pull_small(lake_root: Path, benchmark: str) -> None:
-    """The small tables of every publication out of the bucket, where the lake is in one."""
-    bucket = bucket_behind(lake_root)
-    there = bucket.folders(tables_folder(lake_root).relative_to(lake_root).as_posix())[0] if bucket else []
-    for table in TABLES.values():
-        if table.name in there and table.name not in LARGE_NAMES:
-            pull(lake_root, partition_folder(lake_root, table, benchmark).relative_to(lake_root).as_posix())
-
-
-def _take_agreements(database: "DuckDBPyConnection", held: list[Publication]) -> None:
+def _take_agreements(database: "DuckDBPyConnection", held: list[Publication], left_out: Collection[Path]) -> None:
     """The tables of agreements."""
     for name, table in OF_AGREEMENTS.items():
         paths = [bring(one.folder / f"{table.name}.parquet") for one in held if f"{table.name}.parquet" in one.files]
-        _take(database, name, [str(path) for path in paths if path.is_file()], is_of_one=True)
+        _take(database, name, [str(path) for path in paths if path.is_file() and path not in left_out], is_of_one=True)
 
 
 def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is_of_one: bool) -> None:
@@ -229,22 +233,3 @@ def _abouts(name: str) -> dict[str, str]:
     tables = _MADE_OF.get(name) or (_HELD.get(name, RUNS),)
     fields = (field for table in reversed(tables) for field in table.fields)
     return _ABOUT | {field.name: field.about + (f" [{field.unit}]" if field.unit else "") for field in fields}
-
-
-def _files(lake_root: Path, table: Table, benchmark: str, older: Sequence[Publication]) -> list[str]:
-    """A benchmark's files of a table, or their pattern; and those of `older` publications, which stand in their folders alone."""
-    folder = partition_folder(lake_root, table, benchmark)
-    if table is DRIFT:
-        return [str(path) for path in (living_table(lake_root, DRIFT, benchmark),) if path]
-    found = [f"{folder}/{pattern}" for pattern in ("*/*.parquet", "*.parquet") if next(folder.glob(pattern), None)][:1]
-    if table is RUNS and older:
-        named = {path.name for path in folder.glob("*.parquet")}
-        found += [str(path) for path in Lake(lake_root).rows_files(RUNS) if path.name not in named and _is_of(path, benchmark)]
-    elif table in OF_PUBLICATION:
-        paths = [bring(one.folder / f"{table.name}.parquet") for one in older if f"{table.name}.parquet" in one.files]
-        found += [str(path) for path in paths if path.is_file()]
-    return found
-
-
-def _is_of(run: Path, benchmark: str) -> bool:
-    return set(read_files([run], RUNS)["benchmark"]) == {benchmark}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -37,6 +38,7 @@ _SLIM = tuple(
 )
 LARGE = (*((table, "dataset_id") for table in _SLIM), (JUDGEMENTS, "plan_id"), (SCORES, "reading_id"))
 """The tables of single samples and scores, and the identity in provenance.json that names their partition of the lake."""
+LARGE_NAMES = frozenset(table.name for table, _ in LARGE)
 N_ROWS_PER_FILE = 500_000  # about 50 MB of scores: few files for a reader, a bounded table in memory for us
 _BATCH_ROWS = 10_000
 
@@ -127,7 +129,7 @@ def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark:
     root = tables_folder(lake.root).parent
     folders = sorted(root.joinpath(benchmark).glob(f"*/{LISTING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     listing = next((path for path in folders if _made_of(path.parent, table) == key), None)
-    files = [] if listing is None else json.loads(content_of(listing))["files"]
+    files = [] if listing is None else _said(listing).get("files", [])
     there = [(root / file["path"], file["sha256"]) for file in files if file["table"] == table.name]
     if not there or any(not path.is_file() or sha256_of_file(path) != sha256 for path, sha256 in there):
         return False
@@ -142,9 +144,17 @@ def _link_large(lake: Lake, table: Table, key: tuple[object, object], benchmark:
 
 def _made_of(folder: Path, table: Table) -> tuple[object, object]:
     """The partition that a publication has a large table of, and the code that placed it."""
-    identities = json.loads(content_of(folder / PROVENANCE)).get("identities") or {}
+    identities = _said(folder / PROVENANCE).get("identities") or {}
     identity = next(name for one, name in LARGE if one is table)
     return identities.get(identity), identities.get("code_version")
+
+
+def _said(path: Path) -> dict[str, Any]:
+    """What a JSON file of an earlier publication says; nothing where it cannot be read: its files are only not linked."""
+    try:
+        return dict(json.loads(content_of(path)))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
 
 
 def _settle(staged: Path, target: Path) -> None:

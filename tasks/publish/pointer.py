@@ -16,7 +16,7 @@ from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.reading import Lake
-from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, as_json
+from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, as_json
 from tasks.publish.machine_tables import LARGE, LISTING
 from tasks.publish.promotion import Standing, standing_in, why_not_current, why_not_good
 from tasks.regular_files import content_of
@@ -42,6 +42,14 @@ def read_pointer(home: Path, name: str = POINTER) -> dict[str, str] | None:
     if not _IS_ID.fullmatch(named["publication_id"]):  # it becomes a folder's name
         raise _no_pointer(path, f"publication_id is {named['publication_id']!r:.80}, not {DIGEST_LENGTH} hexadecimal digits")
     return named
+
+
+def check_pointers(lake_root: Path, benchmark: str) -> None:
+    """Raises CorruptLakeError where a pointer of the benchmark is not whole: no publication can become current then."""
+    home = lake_root / "publish" / LAYOUT / benchmark
+    for name in (POINTER, GOOD_POINTER):
+        fresh(home / name)
+        read_pointer(home, name)
 
 
 def _no_pointer(path: Path, why: str) -> CorruptLakeError:

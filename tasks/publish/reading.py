@@ -111,7 +111,7 @@ def _in_order(publication: Publication) -> tuple[str, str, str]:
 
 def find_in(folder: Path) -> Publication:
     """The publication, or agreement, that a folder is. Raises CorruptLakeError."""
-    named, pointer = _manifest(folder / MANIFEST), read_pointer(folder.parent)
+    named, pointer = read_manifest(folder / MANIFEST), read_pointer(folder.parent)
     is_current = pointer is not None and pointer["publication_id"] == folder.name
     files = frozenset(named["files"])
     return Publication(named["benchmark"], named["publication_id"], named["run_date"], folder, is_current, files)
@@ -132,7 +132,7 @@ def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTE
     folder = home / named["publication_id"]
     if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
         raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder was deleted or changed; restore it or run again")
-    files = frozenset(_manifest(folder / MANIFEST)["files"])
+    files = frozenset(read_manifest(folder / MANIFEST)["files"])
     is_current = pointer == POINTER or (read_pointer(home) or {}).get("publication_id") == folder.name
     return Publication(home.name, folder.name, named["run_date"], folder, is_current, files)
 
@@ -190,8 +190,7 @@ def newest_first(lake_root: Path, some: Sequence[Publication]) -> list[Publicati
     made = first_made(Lake(lake_root)) if len({one.run_date for one in some}) < len(some) else {}
 
     def age(one: Publication) -> tuple[str, datetime]:
-        path = one.folder / MANIFEST
-        return one.run_date, made.get(one.publication_id) or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return one.run_date, made.get(one.publication_id) or datetime.fromtimestamp((one.folder / MANIFEST).stat().st_mtime, UTC)
 
     return sorted(some, key=age, reverse=True)
 
@@ -218,7 +217,7 @@ def load_compared_cells(publication: Publication) -> pl.DataFrame:
 
 def checked_file(publication: Publication, name: str) -> Path:
     """A file of the publication, after its sha256 was held against the manifest. Raises CorruptLakeError."""
-    entry = _manifest(publication.folder / MANIFEST)["files"].get(name)
+    entry = read_manifest(publication.folder / MANIFEST)["files"].get(name)
     path = bring(publication.folder / name)
     if entry is None or not path.is_file() or sha256_of_file(path) != entry["sha256"]:
         raise CorruptLakeError(f"{path} is not the file that was published; restore it, or move the folder away and run again")
@@ -241,7 +240,8 @@ def _nothing(lake_root: Path, benchmark: str | None, pointer: str) -> str:
     return f"there is no publication {of}in the lake {Lake(lake_root).place}; published: {known}. Run `salon run FILE` first"
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Whose publication it is, and the sha256 of each file. Raises CorruptLakeError."""
     try:
         found = json.loads(content_of(path))
         files = {str(name): {"sha256": str(entry["sha256"])} for name, entry in dict(found["files"]).items()}

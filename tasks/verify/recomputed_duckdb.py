@@ -10,10 +10,10 @@ import polars as pl
 
 from schemas.tables.catalogue import TABLES
 from tasks.lake.object_store.cache_folder import pull
-from tasks.publish.duckdb_file import LARGE_NAMES, declare
 from tasks.publish.duckdb_file import NAME as DUCKDB
+from tasks.publish.duckdb_file import declare
 from tasks.publish.duckdb_views import OF_AGREEMENTS, STORAGE, quoted
-from tasks.publish.machine_tables import LISTING
+from tasks.publish.machine_tables import LARGE_NAMES, LISTING
 from tasks.verify.foreign_duckdb import opened
 from tasks.verify.publication import is_agreement, read_json
 from tasks.verify.rows import NOTHING, Difference, compare_rows, shown

@@ -14,10 +14,9 @@ import pyarrow.parquet as pq
 from schemas.tables.catalogue import TABLES
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.object_store.cache_folder import pull
-from tasks.publish.duckdb_file import LARGE_NAMES
 from tasks.publish.folders import MANIFEST, as_json
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
-from tasks.publish.machine_tables import LISTING, changed_tables, tables_folder
+from tasks.publish.machine_tables import LARGE_NAMES, LISTING, changed_tables, tables_folder
 from tasks.verify.publication import read_json
 from tasks.verify.rows import MAX_LISTED, NOTHING, Difference, Values, compare_json, compare_rows, compare_texts, count_values
 

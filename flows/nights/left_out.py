@@ -1,0 +1,42 @@
+"""Publications that the series of nights go without: they cannot be read, or are gone though a night is noted as them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows.nights.record import note_file, notes
+from schemas.errors import CorruptLakeError
+from tasks.lake.object_store.cache_folder import bucket_behind
+from tasks.publish.folders import PROVENANCE, publication_folder
+from tasks.publish.reading import checked_file, readable
+
+_SERIES = "the series of nights"
+_ALL = f"{_SERIES} and of salon.duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """One of them: why, with what is to be done, and what goes without it."""
+
+    publication_id: str
+    why: str
+    of: str
+
+
+def left_out(lake_root: Path, benchmark: str) -> Iterator[LeftOut]:
+    """Those of a benchmark. In a bucket's lake only a provenance that was fetched is looked at."""
+    found, spoiled = readable(lake_root, benchmark)
+    for id_, error in spoiled.items():
+        yield LeftOut(id_, f"{error}, or move its folder out of the lake", _ALL)
+    for one in found:
+        try:
+            if PROVENANCE in one.files and (bucket_behind(lake_root) is None or (one.folder / PROVENANCE).is_file()):
+                checked_file(one, PROVENANCE)
+        except CorruptLakeError as error:
+            yield LeftOut(one.publication_id, str(error), _SERIES)
+    there = {*spoiled, *(one.publication_id for one in found)}
+    for day, note in notes(lake_root, benchmark).items():
+        if note.publication_id not in there:
+            folder, noted = publication_folder(lake_root, benchmark, note.publication_id), note_file(lake_root, benchmark, day)
+            why = f"{folder}, the night of {day}, is gone; restore it from a backup, or delete {noted} and run that night again"
+            yield LeftOut(note.publication_id, why, _ALL)
