@@ -68,10 +68,9 @@ def pin(
     from tasks.publish.folders import LAYOUT, MANIFEST, is_published
     from tasks.verify.publication import find_folder
 
-    root, out = _folder(open_lake(lake)).root, result_console()
     if publication is None and (because or is_off):
-        given = "--off" if is_off else "--because WHY"
-        raise InputError(f"name the publication: salon pin PUBLICATION {given}")
+        raise InputError(f"name the publication: salon pin PUBLICATION {'--off' if is_off else '--because WHY'}")
+    root, out = _folder(open_lake(lake)).root, result_console()
     if publication is None:
         for one in pins.pins(root):
             out.print(name_of(f"{one.publication_id[:12]}  since {one.pinned_at[:10]}  {one.because}".rstrip()))

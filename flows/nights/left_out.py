@@ -6,10 +6,13 @@ from pathlib import Path
 
 from flows.nights.record import note_file, notes
 from schemas.errors import CorruptLakeError
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
 from tasks.lake.object_store.cache_folder import bucket_behind
 from tasks.publish.folders import PROVENANCE, publication_folder
 from tasks.publish.reading import checked_file, readable
 
+_READ = {PROVENANCE, *(f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM))}
 _SERIES = "the series of nights"
 _ALL = f"{_SERIES} and of salon.duckdb"
 
@@ -24,14 +27,15 @@ class LeftOut:
 
 
 def left_out(lake_root: Path, benchmark: str) -> Iterator[LeftOut]:
-    """Those of a benchmark. In a bucket's lake only a provenance that was fetched is looked at."""
+    """Those of a benchmark. In a bucket's lake only files that were fetched are looked at."""
     found, spoiled = readable(lake_root, benchmark)
     for id_, error in spoiled.items():
         yield LeftOut(id_, f"{error}, or move its folder out of the lake", _ALL)
     for one in found:
         try:
-            if PROVENANCE in one.files and (bucket_behind(lake_root) is None or (one.folder / PROVENANCE).is_file()):
-                checked_file(one, PROVENANCE)
+            for name in _READ & one.files:
+                if bucket_behind(lake_root) is None or (one.folder / name).is_file():
+                    checked_file(one, name)
         except CorruptLakeError as error:
             yield LeftOut(one.publication_id, str(error), _SERIES)
     there = {*spoiled, *(one.publication_id for one in found)}

@@ -48,6 +48,7 @@ from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
+from tasks.publish.machine_tables import runs
 from tasks.publish.pointer import check_pointers
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.standings.pair_boards import boards_in
@@ -84,6 +85,7 @@ def run_pipeline(
         check_importable(run.benchmark, run.rubrics, replies)
     else:
         check_pointers(run.lake.root, run.benchmark.name)  # before anything is paid for
+        runs(run.lake)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))

@@ -151,6 +151,19 @@ def test_runs_are_a_file_each_among_those_of_the_benchmark(small_lake):
     assert [one["started_at"].to_pylist() for one in written] == [[rows[1]["started_at"]], [rows[0]["started_at"]]]
 
 
+@pytest.mark.parametrize("damaged", ["provenance.json", "tables.json"])
+def test_a_publication_beside_one_that_cannot_be_read_is_placed_whole(small_lake, placed, put, name_digest, damaged):
+    (placed.folder / damaged).write_bytes(b"")
+    identities = {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}
+    later = put(
+        small_lake.lake.root,
+        small_lake.cells,
+        publication_id=name_digest("later"),
+        provenance={"identities": identities},
+    )
+    assert changed_tables(small_lake.lake.root, later.folder) == []
+
+
 def test_another_publication_of_the_same_partitions_has_the_same_files_once(small_lake, placed, put, name_digest):
     """Linked where code and partition are the same and the earlier files are what they were; else copied from the lake."""
     lake_root, identities = small_lake.lake.root, {name: name_digest(name.removesuffix("_id")) for name in IDENTITIES}

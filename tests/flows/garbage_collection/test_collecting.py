@@ -396,8 +396,10 @@ def test_killed_at_any_step_it_leaves_no_publication_without_what_it_is_made_of_
         (("gc", "nothing.toml"), "nothing.toml"),
         (("gc", "--lake", "lake", "--older-than", "-1"), "older-than"),
         (("pin", "abcd", "--lake", "nowhere"), "there is no lake in nowhere"),
+        (("pin", "--because", "the paper"), "name the publication: salon pin PUBLICATION --because WHY"),
+        (("pin", "--off"), "name the publication: salon pin PUBLICATION --off"),
     ],
-    ids=["no lake", "no file", "a negative age", "pin without a lake"],
+    ids=["no lake", "no file", "a negative age", "pin without a lake", "a reason for no publication", "no pin to take away"],
 )
 def test_what_is_refused(arguments: tuple[str, ...], said: str, salon: Callable[..., Said]) -> None:
     refused = salon(*arguments)
