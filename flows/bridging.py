@@ -20,7 +20,7 @@ from schemas.records import Plan, PlannedPart
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
-from tasks.judge.model_pin import answering_on_nights, hold
+from tasks.judge.model_pin import answering_on_nights, hold, to_accept
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import names_answering
@@ -103,15 +103,18 @@ def _others_answering(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPa
     told = []
     for one in run.benchmark.judges:
         keys = [run.request_keys(part).to_list() for part in parts if part.judge_model == one.id]
-        names = {one.one_name(name) for some in keys for name in ledger.read(partial(names_answering, keys=some))}
+        said_names = sorted({name for some in keys for name in ledger.read(partial(names_answering, keys=some))})
+        names = {one.one_name(name): name for name in said_names}
         last = answering_on_nights(ledger, run.name_in_ledger, one)
         if len(names) > 1:
-            raise _changed(one, f"answered as {' and as '.join(sorted(names))} for this bridge", "")
-        if last is None or names <= {last}:
+            said = f"answered as {' and as '.join(sorted(names.values()))} for this bridge"
+            raise _changed(one, said, to_accept(one, *sorted(names.values())))
+        if last is None or names.keys() <= {one.one_name(last)}:
             continue
-        said = f"answered as {last} on the nights before, and as {' '.join(names)} for this bridge"
+        said = f"answered as {last} on the nights before, and as {' '.join(names.values())} for this bridge"
         if one.on_model_change == "stop":
-            raise _changed(one, said, '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
+            also = to_accept(one, last, *names.values())
+            raise _changed(one, said, also + '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
         told.append(
             f"judge {one.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
             f"the two score apart. Once {last} answers again, make it anew, with another --run-date"
@@ -119,11 +122,11 @@ def _others_answering(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPa
     return told
 
 
-def _changed(asked: Judge, said: str, also: str) -> JudgeChangedError:
+def _changed(asked: Judge, said: str, advice: str) -> JudgeChangedError:
     error = JudgeChangedError(
         f"judge {asked.id} {said}, so no bridge was made: it would carry nights over by what another judge scores. Make it with "
         "another --run-date, once the model of the nights answers again. If both are the same judge under two names, as behind a "
-        f"gateway, list them: accept_models = […]{also}"
+        f"gateway, {advice}"
     )
     error.judge_id = asked.id
     return error

@@ -41,12 +41,19 @@ def rubrics_of_night(lake_root: Path, digests: Mapping[str, str], today: Mapping
     return found
 
 
-def asks_the_same(lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str, other: str) -> bool:
-    """Whether rubric `name` of two digests asks and reads the same. No where one is neither of `today` nor kept in the lake."""
+def asks_the_same(
+    lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str, other: str, *, but_for_version: bool = False
+) -> bool:
+    """Whether rubric `name` of two digests asks and reads the same. No where one is neither of `today` nor kept in the lake.
+
+    `but_for_version`: whatever their versions are.
+    """
     if digest == other:
         return True
     one, two = (_of_digest(lake_root, today, name, each) for each in (digest, other))
-    return one is not None and two is not None and _asks(one) == _asks(two)
+    if one is None or two is None:
+        return False
+    return _asks(replace(one, version=two.version) if but_for_version else one) == _asks(two)
 
 
 def _of_digest(lake_root: Path, today: Mapping[str, Rubric], name: str, digest: str) -> Rubric | None:

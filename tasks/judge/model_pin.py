@@ -1,6 +1,7 @@
 """Who the judge is: the model that answers is held to for a plan and across nights, a deprecation is told. Nothing is asked."""
 
 import asyncio
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
@@ -41,7 +42,8 @@ class ModelPin:
     ledger: Ledger
     plan_id: str
     judge: Judge
-    _first: str | None = None
+    _first: str | None = None  # one name of several, as the judge lists them
+    _first_said: str = ""  # as it answered: what is said and kept
     _is_held: bool = False
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -49,21 +51,22 @@ class ModelPin:
         """The error to stop with where another model answered than before; None where it is the same, or nobody said."""
         if answered_model is None:
             return None
-        answered_model = self.judge.one_name(answered_model)
-        if answered_model == self._first:
+        one = self.judge.one_name(answered_model)
+        if one == self._first:
             return None
         async with self._asking:  # the first replies come together, and one of them is enough
-            if answered_model != self._first:
-                first, self._is_held = await self.ledger.alone(partial(self._remember, answered_model=answered_model))
-                self._first = self.judge.one_name(first)  # what is stored is from before the file listed names, perhaps
-        if answered_model == self._first:
+            if one != self._first:
+                remember = partial(self._remember, answered_model=answered_model)
+                self._first_said, self._is_held = await self.ledger.alone(remember)
+                self._first = self.judge.one_name(self._first_said)
+        if one == self._first:
             return None
-        return _changed(self.judge, self._first, f"answers as {answered_model} now", is_held=self._is_held)
+        return _changed(self.judge, self._first_said, answered_model, f"answers as {answered_model} now", is_held=self._is_held)
 
     def _remember(self, connection: Connection, answered_model: str) -> tuple[str, bool]:
         """The model to hold to, and whether it is that of the nights before; then the one that answered is kept for hold()."""
         held, own = _Answering(_held(self.plan_id), self.judge.id).read(connection), _Answering(self.plan_id, self.judge.id)
-        if held is not None and self.judge.one_name(held) != answered_model:
+        if held is not None and self.judge.one_name(held) != self.judge.one_name(answered_model):
             own.delete(connection)
             own.write(connection, answered_model)
             return held, True
@@ -88,24 +91,32 @@ def hold(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Jud
                 continue
             held.write(connection, last)
             if was_held and now is not None and judge.one_name(now) != judge.one_name(last):
-                changed.append(_changed(judge, last, f"answered as {now} when {started} was last started", is_held=True))
+                changed.append(_changed(judge, last, now, f"answered as {now} when {started} was last started", is_held=True))
         return changed
 
     for error in ledger.alone_now(write):
         raise error
 
 
-def _changed(judge: Judge, before: str, now: str, *, is_held: bool) -> JudgeChangedError:
+def _changed(judge: Judge, before: str, now: str, says: str, *, is_held: bool) -> JudgeChangedError:
     since = "on the nights before" if is_held else "when this plan was started"
     error = JudgeChangedError(
-        f"judge {judge.id} answered as {before} {since}, and {now}; "
+        f"judge {judge.id} answered as {before} {since}, and {says}; "
         "no more requests are sent, since scores of two judges are never mixed. Replies received are kept. "
         "Name a dated snapshot as the judge's model: its questions are then asked again, all of that model. If both are the "
-        "same judge under two names, as behind a gateway, list them: accept_models = […]"
+        f"same judge under two names, as behind a gateway, {to_accept(judge, before, now)}"
         + ('. Or take the new one: on_model_change = "alert" under [[judges]]' if is_held else "")
     )
     error.judge_id = judge.id
     return error
+
+
+def to_accept(judge: Judge, *names: str) -> str:
+    """What to write so that these names are one judge's, which its list may hold in part."""
+    if not judge.accept_models:
+        return f"list them: accept_models = {json.dumps(names, ensure_ascii=False)}"
+    missing = [json.dumps(name, ensure_ascii=False) for name in names if not judge.is_called(name)]
+    return f"add {' and '.join(missing)} to its accept_models"
 
 
 def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
@@ -116,11 +127,11 @@ def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Ju
         for judge in judges:
             of_nights = _Answering(_nights(name_in_ledger), judge.id)
             last, now = of_nights.read(connection), _Answering(plan_id, judge.id).read(connection)
-            if now is None or (last is not None and judge.one_name(now) == judge.one_name(last)):
+            if now is None or now == last:
                 continue
             of_nights.delete(connection)
             of_nights.write(connection, now)
-            if last is not None:
+            if last is not None and judge.one_name(now) != judge.one_name(last):
                 changes.append(ModelChange(judge.id, last, now))
         return changes
 
@@ -163,8 +174,7 @@ def _held(plan_id: str) -> str:
 
 def answering_on_nights(ledger: Ledger, name_in_ledger: str, judge: Judge) -> str | None:
     """The model that answered for a judge on its last night; None where it has had none, or nobody said."""
-    name = ledger.read(_Answering(_nights(name_in_ledger), judge.id).read)
-    return None if name is None else judge.one_name(name)
+    return ledger.read(_Answering(_nights(name_in_ledger), judge.id).read)
 
 
 WARN_DAYS = 60

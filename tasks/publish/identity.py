@@ -5,12 +5,12 @@ Nothing here knows the clock or the machine.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
@@ -42,8 +42,13 @@ _WHERE_AND_HOW_FAST: dict[str, Any] = {
 _ASKED_BY = ("model", "provider", "deployment", "parameters", "structured_output", "detail", "max_side_px", "recorded")
 """Of a judge in a provenance's settings: what makes its questions, or who answers them, others."""
 
-AsksTheSame: TypeAlias = Callable[[str, str, str], bool]
-"""Of a rubric's id and two digests, whether both ask and read the same: a digest changes with a title, too."""
+
+class AsksTheSame(Protocol):
+    """Of a rubric's id and two digests, whether both ask and read the same: a digest changes with a title, too."""
+
+    def __call__(self, name: str, digest: str, other: str, /, *, but_for_version: bool = False) -> bool:
+        """`but_for_version`: whatever their versions are."""
+
 
 PACKAGES = ("schemas", "rubrics", "tasks", "flows")
 """The packages whose code can change a published byte. The demo makes samples and replies, which have digests of their own."""
@@ -165,7 +170,8 @@ def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any], asks_the
         if other and not asks_the_same(name, other["digest"], one["digest"]):
             was, now_is = other["version"], one["version"]
             version = "same version" if was == now_is else f"version {was}, now {now_is}"
-            yield f"rubric {name} ({version}; its text or rules changed)"
+            is_all = asks_the_same(name, other["digest"], one["digest"], but_for_version=True)
+            yield f"rubric {name} ({version}{'' if is_all else '; its text or rules changed'})"
 
 
 def _changed_judges(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -49,3 +49,29 @@ def test_a_start_after_one_at_which_another_model_answered(
                 hold(ledger, "nights", "second", [again])
         assert is_stopped or adopt(ledger, "nights", "second", [again]) == told
         hold(ledger, "nights", "third", [STOP])  # another night is asked: the judge may be back
+
+
+@pytest.mark.parametrize(
+    ("listed", "advice"),
+    [
+        (["january", "february", "march"], 'add "april" to its accept_models'),
+        ([], 'list them: accept_models = ["march", "april"]'),
+    ],
+    ids=["beside a list", "without a list"],
+)
+def test_a_change_names_the_models_that_answered_on_each_night(tmp_path: Path, listed: list[str], advice: str) -> None:
+    stops, alerts = (Judge(model="eye", on_model_change=on, accept_models=listed) for on in ("stop", "alert"))
+    with opened(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+
+        def night(plan_id: str, judge: Judge, answered: str) -> JudgeChangedError | None:
+            hold(ledger, "nights", plan_id, [judge])
+            return asyncio.run(ModelPin(ledger, plan_id, judge).check(answered))
+
+        for plan_id, answered in (("first", "february"), ("second", "march")) if listed else (("second", "march"),):
+            assert night(plan_id, stops, answered) is None
+            assert adopt(ledger, "nights", plan_id, [stops]) == []
+        stopped = str(night("third", stops, "april"))
+        assert "answered as march on the nights before, and answers as april now" in stopped
+        assert advice in stopped
+        assert night("third", alerts, "april") is None
+        assert adopt(ledger, "nights", "third", [alerts]) == [ModelChange("eye", "march", "april")]

@@ -5,12 +5,15 @@ import re
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import polars as pl
 import pytest
 
+from flows.nights.own_rubrics import asks_the_same, keep_rubrics
+from rubrics.loading import load_rubric
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, World, n_billed, write_benchmark
@@ -54,6 +57,29 @@ def _change_the_rubric(file: Path, line: str, to: str) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "is_same", "is_same_but_for_version"),
+    [
+        (_retitle, True, True),
+        (partial(_change_the_rubric, line='version = ".*"', to='version = "9"'), False, True),
+        (_change_the_prompt, False, False),
+    ],
+    ids=["another title", "a raised version", "another prompt"],
+)
+def test_a_raised_version_is_told_from_another_text(
+    file: Path, change: Callable[[Path], None], is_same: bool, is_same_but_for_version: bool
+) -> None:
+    lake, folder = file.parent / "lake", file.parent / "mine" / "matching"
+    old = load_rubric(folder)
+    keep_rubrics(lake, {"matching": old})
+    change(file)
+    new = load_rubric(folder)
+    digests = ("matching", old.digest, new.digest)
+    assert old.digest != new.digest
+    assert asks_the_same(lake, {"matching": new}, *digests) is is_same
+    assert asks_the_same(lake, {"matching": new}, *digests, but_for_version=True) is is_same_but_for_version
 
 
 def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon, file: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_gateway_that_answers_under_two_names_is_one_judge_where_the_file_says
     _gateway(provider)
     stopped = salon("run", write_benchmark(tmp_path, provider.url), *RUN)
     assert stopped.code == 3
-    assert "accept_models = […]" in " ".join(stopped.err.split())
+    assert 'list them: accept_models = ["qwen-vl-a", "qwen-vl-b"]' in " ".join(stopped.err.split())
     provider.script.clear()
 
     _gateway(provider)
