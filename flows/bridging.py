@@ -21,9 +21,11 @@ from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
 from tasks.judge.model_pin import answering_on_nights, hold, to_accept
+from tasks.lake.pictures import StoredDataset
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import names_answering
+from tasks.plan.anchors import check_anchors
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
             f"{run.benchmark.name} has no anchors for both judges to score; salon anchors freeze FILE chooses them from its "
             "current publication"
         )
+    check_anchors(StoredDataset(run.lake, anchor_set))
     pair = [judge for judge in asked if judge.id in (judge_old, judge_new)]
     both = replace(run, benchmark=run.benchmark.model_copy(update={"judges": pair})).having(dataset_id=anchor_set)
     plan = stages.plan(both)
@@ -113,8 +116,8 @@ def _others_answering(run: RunContext, ledger: Ledger, parts: Sequence[PlannedPa
             continue
         said = f"answered as {last} on the nights before, and as {' '.join(names.values())} for this bridge"
         if one.on_model_change == "stop":
-            also = to_accept(one, last, *names.values())
-            raise _changed(one, said, also + '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]')
+            also = '. Or let the bridge be that of the new one: on_model_change = "alert" under [[judges]]'
+            raise _changed(one, said, to_accept(one, last, *names.values()) + also)
         told.append(
             f"judge {one.id} {said}: the bridge is that of the model that answered, and is wrong for the nights by as much as "
             f"the two score apart. Once {last} answers again, make it anew, with another --run-date"

@@ -60,6 +60,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     permitted = "check the folder, its permissions and its disk"
     yield from guarded(nights.NIGHT, lambda: nights.check_night(run), "fix what is wrong below first")
     yield from guarded(nights.SERIES, lambda: nights.check_series(run), "fix what is wrong below first")
+    yield from guarded(nights.ANCHORS, lambda: nights.check_anchors(run), "fix what is wrong below first")
     yield from guarded(nights.BATCHES, lambda: nights.check_batches(run), "fix what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)

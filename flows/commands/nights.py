@@ -72,7 +72,7 @@ def nightly(
     out, opened = result_console(), open_run(file, summary.run_date)  # due or not by now: a clock may have been set back
     if summary.run is None:
         out.print(f"the night of {summary.run_date} is already published ({summary.publication_id[:12]}); nothing was sent")
-        _print_missing(out, summary)
+        _print_missing(out, summary, opened)
         _print_drift(out, summary, opened)
         return _print_not_current(out, opened)
     return max(_print_night(out, summary, summary.run, opened), _print_not_current(out, opened))
@@ -120,7 +120,7 @@ def _preview(file: Path, opened: StageContext) -> int:
         found = preview_night(file, opened, reporter)
     console = Console()
     console.print(_about(found.run_date, found.about.checkpoints, found.about.anchor_set), markup=False)
-    _print_missing(console, found.about)
+    _print_missing(console, found.about, opened)
     if found.plan is None:
         console.print("it is published completely: nothing would be sent")
         if found.differs is not None:
@@ -139,10 +139,13 @@ def _about(night: date, checkpoints: Mapping[str, str], anchor_set: str | None) 
     return one_line(f"the night of {night}: {named}; {anchors}")
 
 
-def _print_missing(out: Console, about: "NightSummary | Night | NightNote") -> None:
-    """The checkpoints that the night lacks."""
-    for said in (*about.gone, *about.late):
-        out.print(name_of(said))
+def _print_missing(out: Console, about: "NightSummary | Night | NightNote", opened: StageContext) -> None:
+    """The checkpoints that the night lacks, and the anchors."""
+    from flows.nights.anchors import gone_anchors
+
+    for said in (*about.gone, *about.late, gone_anchors(opened.lake.root, opened.benchmark.name)):
+        if said is not None:
+            out.print(name_of(said))
 
 
 def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opened: StageContext) -> int:
@@ -158,7 +161,7 @@ def _print_night(out: Console, summary: "NightSummary", ran: "RunSummary", opene
         out.print(name_of(str(alert.payload["says"])))
     if summary.same_as is not None:
         out.print(f"no fresh checkpoint since the night of {summary.same_as}", markup=False)
-    _print_missing(out, summary)
+    _print_missing(out, summary, opened)
     if summary.changed_samples is not None:
         out.print(name_of(summary.changed_samples))
     print_summary(out, ran)

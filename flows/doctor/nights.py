@@ -9,6 +9,7 @@ import polars as pl
 from flows.doctor.findings import Finding, ok, skipped, wrong
 from flows.doctor.prefect_server import failed_night
 from flows.doctor.stores import MAX_AWAY_S, is_there
+from flows.nights.anchors import gone_anchors, newest_anchor_set
 from flows.nights.ended import ended_series
 from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
@@ -21,12 +22,14 @@ from schemas.errors import CorruptLakeError
 from tasks.context import StageContext, name_in_ledger
 from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.lake.identity import find_lake_id
+from tasks.lake.pictures import StoredDataset
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.mutex import is_held
+from tasks.plan import anchors
 from tasks.publish.machine_tables import runs
 from tasks.publish.standings.wording import counted
 
-NIGHT, SERIES, BATCHES, RECORDS = "last night", "series", "batches", "records"
+NIGHT, SERIES, ANCHORS, BATCHES, RECORDS = "last night", "series", "anchors", "batches", "records"
 
 
 def check_night(run: StageContext) -> Iterator[Finding]:
@@ -63,6 +66,16 @@ def check_night(run: StageContext) -> Iterator[Finding]:
 def check_series(run: StageContext) -> Iterator[Finding]:
     """Series that end as their judge was replaced, which nobody may have meant; nothing where none do."""
     yield from (skipped(SERIES, says, advice) for says, advice in ended_series(run))
+
+
+def check_anchors(run: StageContext) -> Iterator[Finding]:
+    """Whether the anchors that nights ask are there: record, markers and parts. Nothing where none were ever frozen."""
+    if (gone := gone_anchors(run.lake.root, run.benchmark.name)) is not None:
+        said, _, advice = gone.rpartition(": ")
+        yield wrong(ANCHORS, said, advice)
+    if (key := newest_anchor_set(run.lake.root, run.benchmark.name)) is not None:
+        anchors.check_anchors(StoredDataset(run.lake, key))
+        yield ok(ANCHORS, f"{key[:12]} are whole: record, markers and parts")
 
 
 def check_batches(run: StageContext) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from flows.nights.record import notes
 from schemas.errors import CorruptLakeError, InputError
 from schemas.statuses.rows import NO_FAILURES, SampleStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
@@ -100,6 +101,16 @@ def newest_anchor_set(lake_root: Path, benchmark: str) -> str | None:
     """The set in use, None where none was frozen."""
     found = anchor_sets(lake_root, benchmark)
     return found[-1].anchor_set if found else None
+
+
+def gone_anchors(lake_root: Path, benchmark: str) -> str | None:
+    """In a sentence, that the last night with anchors had some of which the record is gone; None where it is there."""
+    noted = [(day, note.anchor_set) for day, note in notes(lake_root, benchmark).items() if note.anchor_set is not None]
+    if not noted or noted[-1][1] in {one.anchor_set for one in anchor_sets(lake_root, benchmark)}:
+        return None
+    day, key = noted[-1]
+    record = (_folder(lake_root, benchmark) / f"{key}.json").relative_to(lake_root).as_posix()
+    return f"the night of {day} had anchors {key[:12]}, which are gone: restore {record} of the lake from a backup"
 
 
 def _candidates(run: StageContext, ids: dict[str, str], rubric_ids: Sequence[str]) -> pl.DataFrame:

@@ -50,15 +50,16 @@ def ingest(
         if there is not None:
             run.reporter.advance("ingest", there.n_samples)
             return there
+        anchors = StoredDataset(run.lake, anchor_set) if anchor_set is not None else None
+        frozen = read_anchors(anchors) if anchors is not None else None  # before anything is read of the sources
         shards = find_shards(run.benchmark, staging, checkpoints, known, run.own_texts)
         calls = (ShardCall(open_samples, run.stage, one, carries_pictures=one.samples.has_pictures) for one in shards)
         for written in run.executor.run(calls):
             run.reporter.advance("ingest", written.n_rows)
             results.append(written)
-        if anchor_set is not None:
-            known.note_further(anchor_set, len(results))
-            anchors = StoredDataset(run.lake, anchor_set)
-            results.append(copy_part(staging, len(results), read_anchors(anchors), anchors))
+        if anchors is not None and frozen is not None:
+            known.note_further(anchors.id, len(results))
+            results.append(copy_part(staging, len(results), frozen, anchors))
         if exam is not None and twins_key is not None:
             twins = add_twins(staging, len(results), exam)
             known.note_further(twins_key, None if twins is None else len(results))
