@@ -3,15 +3,17 @@
 import asyncio
 import secrets
 import shutil
+import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import polars as pl
 from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
-from flows.doctor.findings import Finding, ok, skipped, wrong
+from flows.doctor.findings import Finding, ok, shortened, skipped, wrong
 from flows.nights.left_out import left_out
 from flows.nights.lost_pointer import nothing_current
 from flows.run.clock import MAX_OFF_S, how_far
@@ -22,7 +24,7 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.reading import Lake
 from tasks.ledger.clock import ahead_s
-from tasks.ledger.connection import parse_url, sqlite_file, without_password
+from tasks.ledger.connection import DAMAGED, parse_url, sqlite_file, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import WRITERS
 from tasks.publish.folders import GOOD_POINTER, LAYOUT, POINTER
@@ -42,6 +44,8 @@ _FREE = (
 N_COMPARED = 500
 """Replies of the newest snapshot that are looked for in the ledger."""
 MAX_AWAY_S = 2.0
+CHECKED_S = 5.0
+"""For reading through an embedded ledger: some GB. What is behind that is not looked at."""
 
 
 def check_ledger(run: StageContext) -> Iterator[Finding]:
@@ -49,6 +53,10 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
     shown = without_password(run.ledger_url)
     if not is_there(run.ledger_url):
         yield ok(LEDGER, f"{shown} does not exist yet: the first run creates it")
+        return
+    file = sqlite_file(parse_url(run.ledger_url))
+    if file is not None and (damage := _damage(file)) is not None:
+        yield wrong(LEDGER, f"{shown}: {shortened(damage)}", DAMAGED)
         return
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
         asyncio.run(ledger.alone(_write, is_lasting=False))
@@ -68,6 +76,23 @@ def is_there(url: str) -> bool:
     """Whether there is a ledger to look at: a server always is, a file where it was made."""
     file = sqlite_file(parse_url(url))
     return file is None or file.is_file()
+
+
+def _damage(file: Path) -> str | None:
+    """What SQLite finds broken in the file, as far as it comes in CHECKED_S; None where nothing is, or it is not to be read."""
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, check_same_thread=False)) as connection:
+        end = threading.Timer(CHECKED_S, connection.interrupt)
+        end.start()
+        try:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.OperationalError:  # interrupted, or locked, which the ledger itself is asked about next
+            return None
+        except sqlite3.DatabaseError as error:
+            return str(error) if "malformed" in str(error) else None
+        finally:
+            end.cancel()
+            end.join()
+    return None if found == "ok" else str(found)
 
 
 def _write(connection: Connection) -> None:

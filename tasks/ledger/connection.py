@@ -32,6 +32,8 @@ _OF_BEFORE = {"1", "2"}
 _CARRY_ON = """run the same command once with commit ca92e04, the last that can upgrade it. Or name another ledger: the next run \
 copies into it the replies that the lake holds, as `salon import FILE --replies LAKE/replies/` does; those of a run that \
 was killed before its snapshot exist only in this one"""
+DAMAGED = """the file is damaged. Restore it from a backup; or move it and its -wal file away, keep them, and run the same \
+command again: a new ledger takes the replies of the lake's snapshots. Only the old one has those bought since, and what budgets spent"""
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
@@ -180,7 +182,9 @@ def explain(url: URL, error: Exception) -> Exception:
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif is_full(error) or "full" in said or "No space" in said:
         advice = "the disk is full; free space, then run the same command again: what was stored is kept"
-    elif "not a database" in said or "malformed" in said:
+    elif "malformed" in said:
+        advice = DAMAGED
+    elif "not a database" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
         advice = "check the folder, its permissions, and whether its file system is writable"

@@ -228,6 +228,17 @@ def test_what_is_not_a_ledger_is_refused_with_advice(tmp_path: Path, spoil: Call
         Ledger(f"sqlite:///{path}").known([KEY])
 
 
+def test_a_ledger_damaged_inside_is_told_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{path}") as ledger:
+        ledger.known([])
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + bytes(byte ^ 0xFF for byte in content[4096:]))
+    with pytest.raises(StoreError, match=r"malformed; the file is damaged\. Restore it from a backup; or move it") as raised:
+        Ledger(f"sqlite:///{path}").known([KEY])
+    assert "not a Salon ledger" not in str(raised.value)
+
+
 def test_a_page_of_zeros_is_a_ledger_whose_making_was_cut_off(tmp_path: Path) -> None:
     """What a power cut may leave while the first page is written: there was nothing in it yet."""
     (tmp_path / "ledger.db").write_bytes(bytes(4096))

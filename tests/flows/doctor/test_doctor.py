@@ -5,6 +5,7 @@ A real Prefect server's parts: tests/flows/nights/test_a_night_comes_by_itself.p
 
 import json
 import re
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -101,6 +102,23 @@ def test_a_ledger_that_is_gone_and_one_that_is_another(salon: Salon, file: Path)
     said = salon("doctor", file)
     assert said.code == 3
     assert "is not a Salon ledger" in findings(said.out)["ledger"]
+
+
+@pytest.mark.usefixtures("_no_server")
+def test_a_ledger_damaged_where_the_checks_do_not_read(salon: Salon, file: Path) -> None:
+    assert salon("run", file).code == 0
+    path = file.parent / "lake" / "ledger.db"
+    with closing(sqlite3.connect(path)) as ledger:
+        ledger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (root,) = ledger.execute("SELECT rootpage FROM sqlite_master WHERE name = 'attempts'").fetchone()
+        (n_bytes,) = ledger.execute("PRAGMA page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    content[(root - 1) * n_bytes : root * n_bytes] = bytes(byte ^ 0xFF for byte in content[(root - 1) * n_bytes : root * n_bytes])
+    path.write_bytes(content)
+    said = salon("doctor", file)
+    assert (said.code, findings(said.out)["lake and ledger"][:3]) == (3, "ok:"), said.out
+    assert findings(said.out)["ledger"].startswith("wrong: ")
+    assert "the file is damaged. Restore it from a backup" in said.out
 
 
 @pytest.mark.usefixtures("_no_server")
