@@ -33,7 +33,8 @@ _CARRY_ON = """run the same command once with commit ca92e04, the last that can 
 copies into it the replies that the lake holds, as `salon import FILE --replies LAKE/replies/` does; those of a run that \
 was killed before its snapshot exist only in this one"""
 DAMAGED = """the file is damaged. Restore it from a backup; or move it and its -wal file away, keep them, and run the same \
-command again: a new ledger takes the replies of the lake's snapshots. Only the old one has those bought since, and what budgets spent"""
+command again: a new ledger takes the replies of the lake's snapshots. Only the old one has those bought since, and what \
+budgets spent"""
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
