@@ -114,8 +114,7 @@ def run_pipeline(
         except GateBlockedError:
             record(run, begun, asked, "blocked")
             raise
-        is_new, is_night = published.is_new, night is not None
-        say_what_changed(run, was, cells, is_new=is_new, is_night=is_night, is_all=checkpoints is None)
+        say_what_changed(run, was, cells, is_new=published.is_new, is_night=night is not None, is_all=checkpoints is None)
         n_requests = planned.n_requests if asked_before is None else asked.n_requests
         pairs, judges = boards_in(published.folder), run.benchmark.judges
         summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)
@@ -133,13 +132,11 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
         note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics, run.reporter.say)
-    for one in left_out(run.lake.root, run.benchmark.name):
-        run.reporter.say(f"left out of {one.of}: {one.why}")
-    otherwise = read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None
-    if otherwise:
-        run.reporter.say(otherwise)
-    for says, advice in ended_series(run, run.run_date) if night else ():
-        run.reporter.say(f"{says}; {advice}")
+    said = [f"left out of {one.of}: {one.why}" for one in left_out(run.lake.root, run.benchmark.name)]
+    said += filter(None, [read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None])
+    said += [f"{says}; {advice}" for says, advice in (ended_series(run, run.run_date) if night else ())]
+    for sentence in said:
+        run.reporter.say(sentence)
     rewrite_index(run.lake.root)
 
 
