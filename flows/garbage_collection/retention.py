@@ -25,6 +25,7 @@ from flows.garbage_collection.inventory import (
 )
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
+from flows.nights.record import notes
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
@@ -135,9 +136,11 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
         for table, name in _MADE_OF.items():
             if name in ids and not (is_thin and table not in _OF_A_SERIES):
                 found[table, str(ids[name])] = f"for: {why[item.name].partition(':')[0]}"
-    benchmarks = {path.name for path in (lake.root / "anchors").glob("*/")}
-    anchors = (one.anchor_set for benchmark in sorted(benchmarks) for one in anchor_sets(lake.root, benchmark))
-    return found | {(table.name, key): "frozen anchors" for key in anchors for table in (SAMPLES, PICTURES)}
+    benchmarks = {path.name for room in ("anchors", "nights") for path in (lake.root / room).glob("*/")}
+    anchors = {one.anchor_set for benchmark in benchmarks for one in anchor_sets(lake.root, benchmark)}
+    # those that nights were judged with too: a record that is lost can come back from a backup
+    anchors |= {note.anchor_set for benchmark in benchmarks for note in notes(lake.root, benchmark).values() if note.anchor_set}
+    return found | {(table.name, key): "frozen anchors" for key in sorted(anchors) for table in (SAMPLES, PICTURES)}
 
 
 def _identities(folder: Path) -> Mapping[str, Any]:

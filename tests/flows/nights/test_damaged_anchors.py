@@ -113,6 +113,8 @@ def test_anchors_whose_record_is_gone_are_missed(salon: Callable[..., Said], fil
     night = salon("nightly", file, "--run-date", "2026-03-03")
     for said in (night, salon("nightly", file, "--run-date", "2026-03-04", "--dry-run")):
         assert (said.code, "".join(f"{told}: {advice}".split()) in "".join(said.out.split())) == (0, True), said.out
+    assert salon("gc", "--older-than", "0", "--yes").code == 0
     kept.rename(record)
-    assert told not in salon("nightly", file, "--run-date", "2026-03-04").out
+    restored = salon("nightly", file, "--run-date", "2026-03-04")
+    assert (restored.code, told in restored.out) == (0, False), restored.err
     assert findings(salon("doctor", file).out)["anchors"].startswith("ok: ")
