@@ -64,12 +64,14 @@ class Decoder:
         finally:
             theirs.close()
         self._socket, self._cpu_limit_s = ours, cpu_limit_s
-        self.is_living = True
+        self.is_living, self._is_there = True, False
 
     def open(self, content: bytes, deadline_s: float = DEADLINE_S) -> OpenedImage | RefusedImage:
-        """open_image(content), or its refusal where the process did not survive it."""
+        """open_image(content), or its refusal where the process did not survive it. Raises StoreError where it never began."""
+        until = time.monotonic() + deadline_s
+        self._wait_until_there(until)
         try:
-            return self._ask(content, time.monotonic() + deadline_s)
+            return self._ask(content, until)
         except _DeadError as error:
             why = str(error)
         except TimeoutError:
@@ -77,6 +79,20 @@ class Decoder:
         except OSError:
             why = "the process that decodes it ended"
         return RefusedImage(SampleStatus.BROKEN_IMAGE, f"{STOPPED}{self._end(why)}")
+
+    def _wait_until_there(self, until: float) -> None:
+        """What ends before the first picture was given to it is no picture's fault: each would be called broken."""
+        if self._is_there:
+            return
+        try:
+            self._receive(HEADER.size, until)
+        except (OSError, _DeadError) as error:
+            why = self._end("it ended" if isinstance(error, _DeadError) else str(error))
+            raise StoreError(
+                f"the process that decodes pictures does not start: {why}. What it said stands above: free memory, or install "
+                "Salon anew, then run the same command again"
+            ) from error
+        self._is_there = True
 
     def _ask(self, content: bytes, until: float) -> OpenedImage | RefusedImage:
         self._socket.settimeout(max(0.01, until - time.monotonic()))

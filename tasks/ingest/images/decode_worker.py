@@ -15,7 +15,8 @@ from tasks.ingest.images.open import OpenedImage, open_image, prepare_decoders
 
 
 def serve(asked: socket.socket, cpu_limit_s: int) -> None:
-    """Answer one picture after the other."""
+    """Say that it is there, then answer one picture after the other."""
+    asked.sendall(HEADER.pack(0, 0))
     while header := _receive(asked, HEADER.size):
         _, n_bytes = HEADER.unpack(header)
         content = _receive(asked, n_bytes)

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from PIL import Image
 
+from schemas.errors import StoreError
 from schemas.input_budget import PICTURE_PIXELS
 from schemas.records import Sample
 from tasks.ingest.images.decode import Decoder, _checked, decoder, open_bounded
@@ -71,6 +72,7 @@ def test_time_over_the_limit_is_a_status():
 
 def test_a_process_that_stands_still_is_a_status():
     one = Decoder()
+    one.open(ALIKE["clean"])
     os.kill(one._process.pid, signal.SIGSTOP)
     refused = one.open(ALIKE["clean"], deadline_s=0.2)
     assert refused == RefusedImage(refused.status, "decoding was stopped: it took more than 0.2 s")
@@ -78,6 +80,7 @@ def test_a_process_that_stands_still_is_a_status():
 
 def test_what_kills_the_process_costs_one_row_and_no_more(tmp_path):
     with decoder() as one:
+        one.open(ALIKE["clean"])
         os.kill(one._process.pid, signal.SIGSEGV)
         one._process.wait()
     samples = [Sample("s", str(n), "m", "c", {"prompt": str(n)}, image_bytes=ALIKE["clean"]) for n in range(3)]
@@ -85,6 +88,14 @@ def test_what_kills_the_process_costs_one_row_and_no_more(tmp_path):
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == ["broken_image", "ok", "ok"]
     assert "SIGSEGV" in rows[0]["detail"]
+
+
+def test_a_process_that_never_begins_is_no_picture_s_fault():
+    """Its installation is broken, or there is no memory: each of a million pictures would be called broken."""
+    one = Decoder(memory_limit_bytes=1 << 80)
+    with pytest.raises(StoreError, match="decodes pictures does not start: it ended"):
+        one.open(ALIKE["clean"])
+    assert not one.is_living
 
 
 def test_threads_have_a_process_each():
