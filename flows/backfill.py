@@ -39,6 +39,7 @@ from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
 from flows.run.pipeline import run_pipeline
+from flows.run.record import check_records
 from schemas.benchmark.file import Retry, Runner
 from tasks.context import StageContext
 from tasks.judge.budget.budget import attempts_per_run
@@ -82,6 +83,7 @@ def backfill(
             mutex(ledger, f"{BACKFILL} {run.name_in_ledger}", reporter.say_who_is_waited_for),
             opened_executor(run, runner, at_once) as executor,
         ):
+            check_records(run)
             is_retrying, context = retry is not None, RunContext.of(run, executor, reporter)
             if run_date is None:
                 check_today(context)

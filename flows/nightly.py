@@ -26,7 +26,7 @@ from flows.observability.alerting import (
     no_fresh_checkpoint,
 )
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
-from flows.observability.events import emit_blocked, emit_budget_reached, send
+from flows.observability.events import deliver, emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
@@ -117,8 +117,8 @@ def nightly(
 
 
 def _what_is_left(summary: NightSummary) -> str | None:
-    """What another try may get: replies that a blocked cell lacks, unless the budget is what withholds them."""
-    if summary.run is None or not summary.run.n_blocked or summary.run.asked.is_spent or not summary.run.asked.n_left:
+    """What another try may get: replies that a blocked figure lacks, unless the budget is what withholds them."""
+    if summary.run is None or not _n_blocked(summary.run) or summary.run.asked.is_spent or not summary.run.asked.n_left:
         return None
     return f"{summary.run.asked.n_left:,} of {summary.run.n_requests:,} requests have no final reply"
 
@@ -153,7 +153,7 @@ def _attempt(
         if asked.is_spent:
             limit_usd = run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
-        send(run.benchmark.name, run.run_date, judge_changed(summary.changes))
+        deliver(run.benchmark.name, run.run_date, judge_changed(summary.changes))
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
     return summary
@@ -172,6 +172,11 @@ def _bought(run: StageContext) -> str:
     n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs)) if costs else "and no reply with a known cost"
     told = f"{'at least ' * mine['is_at_least'].any()}{n_sent:,} requests sent, {usd}"
     return f"{mine.height} runs of the night of {run.run_date} ended, together: {told}."
+
+
+def _n_blocked(run: RunSummary) -> int:
+    """Cells and win rates without a figure."""
+    return run.n_blocked + sum(board.n_blocked for board in run.pairs)
 
 
 def _is_whole(run: StageContext) -> bool:
@@ -225,7 +230,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids
         changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
-        if not summary.n_blocked:  # now that nothing is left to do
+        if not _n_blocked(summary):  # now that nothing is left to do
             note_night(root, name, night, run.run_date, publication, is_whole=True)
         same_as, said = None, None
         if before is not None:

@@ -46,4 +46,6 @@ def _published(run: RunSummary) -> str:
     made, reasons = run.published, Counter(run.cells.filter(pl.col("status") == CellStatus.BLOCKED.value)["reason"].to_list())
     current = "and current" if made.is_current else f"and did not become current: {made.why_not_current}"
     named = f" ({commonest(reasons)})" if reasons else ""
-    return f"published ({made.publication_id[:12]}) {current}; {run.n_cells:,} cells, {run.n_blocked or 'none'} blocked{named}"
+    said = f"published ({made.publication_id[:12]}) {current}; {run.n_cells:,} cells, {run.n_blocked or 'none'} blocked{named}"
+    n_rates, n_blocked = (sum(map(count, run.pairs)) for count in (lambda one: len(one.comparisons), lambda one: one.n_blocked))
+    return f"{said}; {n_rates:,} win rates, {n_blocked or 'none'} blocked" if n_rates else said

@@ -214,7 +214,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
         console.print(f"pairs       {counted(n, 'win rate')}" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
     print_answering(console, published.folder, summary.judges)
-    print_unreadable(console, published.folder, summary.judges)
+    print_unreadable(console, published.folder, summary.judges, shown_by="CELL" if has_cells else "PAIR")
     print_failed(console, published.folder, summary.judges)
     print_failed_checks(console, published.folder)
     word = "new" if published.is_new else "unchanged: the same inputs were published before"

@@ -15,6 +15,7 @@ from flows.nights.record import NightNote, notes
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import UNANSWERED
+from schemas.tables.published import PREFERENCES
 from tasks.context import StageContext
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
@@ -144,7 +145,17 @@ def commonest(reasons: Counter[str]) -> str:
 def _advice(found: Publication, day: str, max_usd: float | None) -> str:
     cells = means_for_prompts_like_these(load_cells(found))
     lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(UNANSWERED)).list.any())
-    again = "" if lacks.is_empty() else f"salon nightly FILE --run-date {day} asks again for missing replies; "
+    again = (
+        ""
+        if lacks.is_empty() and not _lacks_pairs(found)
+        else f"salon nightly FILE --run-date {day} asks again for missing replies; "
+    )
     if again and max_usd is not None:
         again = f"max_usd = {max_usd:g} does not suffice for all starts of this night: raise it under [limits], then {again}"
     return f"{again}salon table --publication {found.publication_id[:12]} shows what each cell lacks"
+
+
+def _lacks_pairs(found: Publication) -> bool:
+    path = found.folder / f"{PREFERENCES.name}.parquet"
+    pairs = pl.read_parquet(path) if path.name in found.files else PREFERENCES.empty()
+    return "n_unanswered" in pairs.columns and pairs["n_unanswered"].sum() > 0

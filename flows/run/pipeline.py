@@ -28,7 +28,7 @@ from flows.run.found import differing_prompts, numbered_prompts, of_no_checkpoin
 from flows.run.judging import n_left
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
-from flows.run.record import Begun, record, recorded_where_it_ends
+from flows.run.record import Begun, check_records, record, recorded_where_it_ends
 from flows.run.rounds import judge_all
 from flows.run.since import before, say_what_changed
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges
@@ -48,8 +48,6 @@ from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
-from tasks.publish.machine_tables import runs
-from tasks.publish.pointer import check_pointers
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.standings.pair_boards import boards_in
 from tasks.publish.standings.placed_cells import placed
@@ -84,8 +82,7 @@ def run_pipeline(
     elif replies is not None:
         check_importable(run.benchmark, run.rubrics, replies)
     else:
-        check_pointers(run.lake.root, run.benchmark.name)  # before anything is paid for
-        runs(run.lake)
+        check_records(run.stage)
     run.lake.sweep()
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))

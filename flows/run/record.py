@@ -19,6 +19,7 @@ from flows.run.context import RunContext
 from schemas.errors import StoreError
 from schemas.records import Plan
 from schemas.tables.field import DIGEST_LENGTH
+from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
 from tasks.lake.atomic_files import locked, write_bytes
@@ -26,6 +27,7 @@ from tasks.ledger.mutex import silent_s
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.publish.machine_tables import record_run, runs
+from tasks.publish.pointer import check_pointers
 from tasks.regular_files import content_of
 
 STOPPED = "stopped"
@@ -96,6 +98,12 @@ class _Asking(Begun):
         with opened(ledger_url) as ledger:
             unheard_s = silent_s(ledger, self.process)
         return datetime.now(UTC) - self.started_at > _GONE_AFTER if unheard_s is None else unheard_s > _SILENT_S
+
+
+def check_records(run: StageContext) -> None:
+    """Before anything is paid for: raises CorruptLakeError where what a run's end reads and writes cannot be read."""
+    check_pointers(run.lake.root, run.benchmark.name)
+    runs(run.lake)
 
 
 def record(

@@ -1,7 +1,8 @@
 """What a run's last lines say of replies and data checks: what they cost, who gave them, why some cannot be read, what failed.
 
-Why, and what to do, are rubrics/replies/remedies.py's sentences. A rubric of pairs has no such counts in `health`.
-What cannot be read is counted in judgements: checkpoints with the same picture share a reply. The checks are tasks/validate.
+Why, and what to do, are rubrics/replies/remedies.py's sentences.
+What cannot be read is counted in judgements: checkpoints with the same picture share a reply, and a pair has one for each
+order. The checks are tasks/validate.
 """
 
 import re
@@ -92,13 +93,17 @@ def _advice(asked: str, names: Collection[str]) -> str:
     return "if this is the same model under another name, list it in the judge's accept_models"
 
 
-def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge]) -> None:
-    """A line for each of the commonest reasons of a publication in `folder` and one for the rest; of judges that can be asked."""
-    for line in _unreadable(folder / f"{HEALTH.name}.parquet", {judge.id: judge for judge in judges if not judge.recorded}):
+def print_unreadable(console: Console, folder: Path, judges: Sequence[Judge], shown_by: str = "CELL") -> None:
+    """A line for each of the commonest reasons of a publication in `folder` and one for the rest; of judges that can be asked.
+
+    `shown_by`: what salon explain takes to show them.
+    """
+    asked = {judge.id: judge for judge in judges if not judge.recorded}
+    for line in _unreadable(folder / f"{HEALTH.name}.parquet", asked, f"`salon explain {shown_by}` shows them"):
         console.print(Text(one_line(f"unreadable  {redacted(line)}")))
 
 
-def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
+def _unreadable(health: Path, judges: dict[str, Judge], shown: str) -> Iterator[str]:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for judge_model, reason, n in counted(health, HealthMeasure.N_WITHOUT_SCORE):
         counts[judge_model][reason] = n
@@ -106,7 +111,6 @@ def _unreadable(health: Path, judges: dict[str, Judge]) -> Iterator[str]:
     ordered = sorted(found, key=lambda one: -one[1])
     for reason, n, judge in ordered[:N_SAID]:
         whose = judge.id if len(judges) > 1 else ""
-        shown = "`salon explain CELL` shows them"
         yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=("judgement", "judgements"))
     if rest := [f"{reason.value} {n:,}{f' of {judge.id}' * (len(judges) > 1)}" for reason, n, judge in ordered[N_SAID:]]:
         yield f"also {', '.join(rest)}"

@@ -149,9 +149,19 @@ def test_a_lost_pointer_is_told_and_made_again_by_the_next_start(
     assert salon("nightly", file, "--check").code == 0
 
 
-def test_a_night_that_its_budget_ended_is_told_how_to_go_on(world: World, provider: Provider, salon: Callable[..., Said]) -> None:
-    provider.then = GOOD
-    file = write_benchmark(world.folder, provider.url, limits="max_usd = 0.000001")
+@pytest.mark.parametrize(
+    ("rubric", "reply"),
+    [
+        ("alignment", GOOD),
+        ("preference", Play(body=completion('{"overall": "first", "alignment": "first", "quality": "tie"}'))),
+    ],
+)
+def test_a_night_that_its_budget_ended_is_told_how_to_go_on(
+    world: World, provider: Provider, salon: Callable[..., Said], rubric: str, reply: Play
+) -> None:
+    world.make(2)
+    provider.then = reply
+    file = write_benchmark(world.folder, provider.url, rubrics=(rubric,), limits="max_usd = 0.000001", nightly="n_earlier = 1")
     run_night(RunContext.of(open_night(file, DUE)))
     check, doctor, _ = _asked(salon, file)
     advice = (

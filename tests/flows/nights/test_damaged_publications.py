@@ -155,4 +155,5 @@ def test_a_file_that_ends_the_next_night_ends_it_before_it_pays_and_the_doctor_n
     assert doctor.code == 3
     assert findings(doctor.out)[line].startswith(f"wrong: {spoiled}")
     assert run(["nightly", str(file), "--run-date", str(THIRD)]) == 3
+    assert run(["backfill", str(file), "--all", "--run-date", str(THIRD)]) == 3
     assert n_billed(judge_url) == n_before

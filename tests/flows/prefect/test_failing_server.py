@@ -16,11 +16,13 @@ import httpx
 import pytest
 from prefect import flow, get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.events import emit_event
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.nights.record import notes
 from flows.observability.alerting import PUBLISHED
 from flows.observability.artifacts import ProgressArtifact, _pause_s, show_in_prefect
+from flows.observability.events import _on_server
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.prefect.failing_prefect import FailingPrefect, failing_prefect
@@ -158,6 +160,21 @@ def test_events_of_a_night_that_the_server_loses_are_sent_again(
     assert said.code == 0, said.err
     (note,) = notes(tmp_path / "lake", "lost").values()
     assert sorted(note.told or ()) == sorted(events_of("lost", prefect_server.api)) == sorted({*lost})
+
+
+def test_an_event_is_found_on_a_server_whose_clock_is_behind(prefect_api: str) -> None:
+    @flow(name="its clock is ahead")
+    def sends() -> list[str]:
+        resource = {"prefect.resource.id": "salon.benchmark.ahead"}
+        event = emit_event(PUBLISHED, resource, occurred=datetime.now(UTC) + timedelta(minutes=10))
+        assert event is not None
+        found: list[str] = []
+        while not found:  # as long as the server takes to write it down
+            found = _on_server([str(event.id)])
+            time.sleep(0.2)
+        return [*found, str(event.id)]
+
+    assert len({*sends()}) == 1
 
 
 def test_a_night_does_not_wait_for_events_that_it_may_not_read(

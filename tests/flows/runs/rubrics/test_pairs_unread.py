@@ -75,6 +75,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     n_refused = health.filter(measure="n_without_score", word="refusal")["value"].sum()
     assert n_refused > 0
     assert f"unreadable  refusal: {n_refused:,.0f} judgements declined" in said.out
+    assert "`salon explain PAIR` shows them" in said.out
     counted = dict(health.group_by("measure").agg(pl.col("value").sum()).iter_rows())
     assert (counted["n_requests"], counted["n_judgements"]) == (2 * 2 * N_PAIRS,) * 2, "both orders, both repeats, each once"
     assert set(health.filter(measure="n_requests")["value"]) == {4 * N_PAIRS / 3}, "each checkpoint is shown first as often"
