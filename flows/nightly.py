@@ -25,8 +25,8 @@ from flows.observability.alerting import (
     night_shut_out,
     no_fresh_checkpoint,
 )
-from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_prefect
-from flows.observability.events import deliver, emit_blocked, emit_budget_reached, send
+from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts, tell_prefect
+from flows.observability.events import emit_blocked, emit_budget_reached, send
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
@@ -153,9 +153,9 @@ def _attempt(
         if asked.is_spent:
             limit_usd = run.benchmark.limits.max_usd or 0.0
             emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
-        deliver(run.benchmark.name, run.run_date, judge_changed(summary.changes))
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
+        tell_alerts(run, judge_changed(summary.changes))
     return summary
 
 

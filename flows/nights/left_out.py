@@ -14,7 +14,8 @@ from tasks.publish.reading import checked_file, readable
 
 _READ = {PROVENANCE, *(f"{table.name}.parquet" for table in (BENCHMARK_LONG, STANDINGS, FAILURES, EXAM))}
 _SERIES = "the series of nights"
-_ALL = f"{_SERIES} and of salon.duckdb"
+_DUCKDB = "salon.duckdb"
+_ALL = f"{_SERIES} and of {_DUCKDB}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,12 @@ class LeftOut:
 def left_out(lake_root: Path, benchmark: str) -> Iterator[LeftOut]:
     """Those of a benchmark. In a bucket's lake only files that were fetched are looked at."""
     found, spoiled = readable(lake_root, benchmark)
+    noted = notes(lake_root, benchmark)
+    nights = {note.publication_id: note_file(lake_root, benchmark, day) for day, note in noted.items()}
     for id_, error in spoiled.items():
-        yield LeftOut(id_, f"{error}, or move its folder out of the lake", _ALL)
-    for one in found:
+        also = f", and {nights[id_]} with it" if id_ in nights else ""
+        yield LeftOut(id_, f"{error}, or move its folder out of the lake{also}", _ALL if id_ in nights else _DUCKDB)
+    for one in (one for one in found if one.publication_id in nights):
         try:
             for name in _READ & one.files:
                 if bucket_behind(lake_root) is None or (one.folder / name).is_file():
@@ -39,8 +43,11 @@ def left_out(lake_root: Path, benchmark: str) -> Iterator[LeftOut]:
         except CorruptLakeError as error:
             yield LeftOut(one.publication_id, str(error), _SERIES)
     there = {*spoiled, *(one.publication_id for one in found)}
-    for day, note in notes(lake_root, benchmark).items():
+    for day, note in noted.items():
         if note.publication_id not in there:
-            folder, noted = publication_folder(lake_root, benchmark, note.publication_id), note_file(lake_root, benchmark, day)
-            why = f"{folder}, the night of {day}, is gone; restore it from a backup, or delete {noted} and run that night again"
+            folder = publication_folder(lake_root, benchmark, note.publication_id)
+            its_note = nights[note.publication_id]
+            why = (
+                f"{folder}, the night of {day}, is gone; restore it from a backup, or delete {its_note} and run that night again"
+            )
             yield LeftOut(note.publication_id, why, _ALL)

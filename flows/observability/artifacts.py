@@ -4,7 +4,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
@@ -14,7 +14,7 @@ from uuid import UUID
 import polars as pl
 
 from flows.observability.alerting import Alert
-from flows.observability.events import emit_after_run
+from flows.observability.events import deliver, emit_after_run
 from flows.observability.faults import fault
 from flows.observability.progress import current
 from flows.observability.terminal import is_prefect_away
@@ -117,6 +117,12 @@ def tell_prefect(
     if is_in_flow_run():
         _told(lambda: sent.extend(emit_after_run(run, summary, cells, is_backfill=is_backfill, told=told, further=further)))
     return sent
+
+
+def tell_alerts(run: StageContext, alerts: Sequence[Alert]) -> None:
+    """Send what is told as soon as it is known. Best effort, in a flow run alone; it waits until the server has it."""
+    if alerts and is_in_flow_run():
+        _told(deliver, run.benchmark.name, run.run_date, alerts)
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 300.0
 _POLL_S = 1.0
+_MAY_NOT_READ = (401, 403, 404)
+"""What a server answers to a key that may only send, or where it has no such address."""
 _AGAIN_S = 15.0
 """After so long without it, an event is sent again, and after 45 and 135: a server writes events down every five seconds."""
 
@@ -150,7 +152,7 @@ def deliver(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> list[str
         except Exception as error:
             if not is_prefect_away(error):
                 raise
-            if getattr(getattr(error, "response", None), "status_code", 500) < 500:  # this key may not read events
+            if getattr(getattr(error, "response", None), "status_code", None) in _MAY_NOT_READ:
                 return sorted(sent)
             said = f" ({error})"
         if left and (time.monotonic() > begun_s + PATIENCE_S or STOP.is_set()):

@@ -165,6 +165,9 @@ def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: Requ
     quiet = RunContext.of(run)
     dataset = stages.ingest(quiet, [name])
     if asks_pairs_alone(run):  # which are planned as the table is made: one checkpoint has no opponent
+        if not dataset.n_ok:
+            why = ", ".join(f"{n:,} {status}" for status, n in dataset.n_by_status.items())
+            raise NothingToJudgeError(f"none of its {dataset.n_samples:,} samples can be used ({why}); fix these files or rows")
         return PlannedCheckpoint(name, dataset, Plan("", ()), (), PARTITIONS.empty().with_columns(mixed=pl.lit(None, pl.String)))
     quiet = quiet.having(dataset_id=dataset.dataset_id)
     plan = stages.plan(quiet)

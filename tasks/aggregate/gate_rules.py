@@ -57,7 +57,7 @@ def rest_may_show_a_drop(row: Mapping[str, Any], alpha: float, looks: Sequence[f
         return False
     if verdict not in (None, ComparisonVerdict.OPEN):
         return bool(delta < 0)
-    if row["is_win_rate"] or len(looks) != row["n_looks"] or row["se"] is None:
+    if row["is_win_rate"] or len(looks) != row["n_looks"] or None in (row["se"], row["df"]):
         return True
     if not row["se"]:  # every difference is the same
         return bool(delta < 0)

@@ -44,8 +44,8 @@ def health_of_pairs(
 ) -> Iterator[Row]:
     """The rows of those of the rubrics that are of pairs. A request counts for the checkpoint whose picture it shows first.
 
-    Both orders are asked: each checkpoint has half of its pairs' requests, and a sum over checkpoints counts each once.
-    `only_asked`: what was never sent is left out, where that is no failure.
+    Both orders are asked: each checkpoint has half of its pairs' requests, and a sum over checkpoints counts each once but
+    where they have the same picture. `only_asked`: each request that was never sent is left out, as pairs are which are decided.
     """
     if only_asked:
         unsent = scores.filter(reason=ReplyStatus.NOT_ASKED.value).select("request_key").unique()

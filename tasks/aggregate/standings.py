@@ -74,7 +74,7 @@ def _ranking(
     for one in candidates:
         if one not in kept:
             why = _why_not(one, candidates, pairs)
-            if why == ComparisonReason.ALONE and any((states[other] or why)[0] == StandingState.BLOCKED for other in mine):
+            if why == ComparisonReason.ALONE and StandingState.BLOCKED in {state[0] for state in states.values() if state}:
                 why = ComparisonReason.BLOCKED.value
             states[one] = StandingState.NOT_COMPARED, why
     means = _over_shared_prompts(kept, place, expected)

@@ -183,7 +183,7 @@ def explain(url: URL, error: Exception) -> Exception:
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif is_full(error) or "full" in said or "No space" in said:
         advice = "the disk is full; free space, then run the same command again: what was stored is kept"
-    elif "malformed" in said:
+    elif "disk image is malformed" in said:
         advice = DAMAGED
     elif "not a database" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'

@@ -67,7 +67,6 @@ def pull_small(lake_root: Path, benchmark: str) -> None:
 
 def damaged(lake_root: Path, benchmark: str) -> list[Damaged]:
     """Every damaged file of the benchmark's small tables. Publications whose manifest cannot be read are not looked at."""
-    pull_small(lake_root, benchmark)
     mine = [*readable(lake_root, benchmark)[0], *readable(lake_root, f"{benchmark}/{AGREEMENTS}")[0]]
     found = [one for publication in mine for one in _of_publication(lake_root, publication)]
     runs = {path.name: path for path in Lake(lake_root).rows_files(RUNS)}

@@ -62,6 +62,17 @@ def test_one_more_meets_those_that_stand(tmp_path: Path, file: Path, salon: Call
     assert (salon("backfill", file, "--checkpoints", "step-3").code, scoring.n) == (0, 3 * N_PAIRS)
 
 
+def test_one_without_a_usable_picture_is_named(tmp_path: Path, file: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    """The others are published; it stands in no table, and is no checkpoint that is done."""
+    for path in make_folder(tmp_path, "step-3").glob("*.png"):
+        path.write_bytes(b"no picture")
+    for n_sent in (N_PAIRS, 0):
+        said = salon("backfill", file, "--all")
+        told = " ".join((said.out + said.err).split())
+        assert (said.code, f"none of its {N_PROMPTS} samples can be used ({N_PROMPTS} not_an_image)" in told) == (2, True), told
+        assert (scoring.n, met(tmp_path)) == (N_PAIRS, {("step-2", "step-1")}), n_sent
+
+
 def test_what_money_left_is_asked_later(tmp_path: Path, file: Path, salon: Callable[..., Said], scoring: Provider) -> None:
     short = salon("backfill", file, "--all", "--max-usd", "0.03")
     assert (short.code, 0 < scoring.n < N_PAIRS, scoring.n * USD <= 0.03) == (3, True, True), short.err
