@@ -1,6 +1,7 @@
 """A night's money: `max_usd` is the night's, however often it is started; the next night has its own."""
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -55,10 +56,19 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
 def test_a_night_that_failed_says_why_where_the_table_of_runs_cannot_be_read(
     tmp_path: Path, salon: Callable[..., Said], provider: Provider
 ) -> None:
-    provider.then = Play(401, b'{"error": {"message": "no such key"}}')
+    """Found before, it would have ended the night at its beginning."""
+    provider.then = Play(401, b'{"error": {"message": "no such key"}}', delay_s=2.0)
     World(tmp_path).make(1)
-    runs = tmp_path / "lake" / "runs"
-    runs.mkdir(parents=True)
-    (runs / "0.parquet").write_bytes(b"cut")
+
+    def cut_while_it_asks() -> None:
+        while not provider.n:
+            time.sleep(0.05)
+        runs = tmp_path / "lake" / "runs"
+        runs.mkdir(parents=True, exist_ok=True)
+        (runs / "0.parquet").write_bytes(b"cut")
+
+    cutting = threading.Thread(target=cut_while_it_asks)
+    cutting.start()
     said = salon("nightly", write_benchmark(tmp_path, provider.url))
+    cutting.join()
     assert (said.code, "no such key" in said.err) == (3, True)

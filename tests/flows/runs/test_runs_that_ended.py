@@ -71,8 +71,8 @@ def test_a_run_that_asked_all_and_could_not_publish_has_its_row(
     provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
     World(tmp_path).make(0)
     file = write_benchmark(tmp_path, provider.url)
-    taken = tmp_path / "lake" / "publish"
-    taken.parent.mkdir()
+    taken = tmp_path / "lake" / "publish" / "v1" / "tables"
+    taken.parent.mkdir(parents=True)
     taken.write_text("no folder")
     assert salon("run", file).code == 3
     taken.unlink()
