@@ -40,7 +40,7 @@ class Night:
 
 @dataclass(frozen=True, slots=True)
 class NightNote:
-    """A night that was published. `is_whole`: no cell of it is blocked, so that nothing is left to do.
+    """A night that was published. `is_whole`: no cell or win rate of it is blocked, so that nothing is left to do.
 
     `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
     a later date that was current as this night was published, and stayed so. `max_usd`: the budget that ended its asking, if any.
