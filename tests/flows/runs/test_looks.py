@@ -63,7 +63,8 @@ def test_a_checkpoint_is_left_once_decided_and_a_run_cut_short_decides_the_same(
     cut = salon("run", "b.toml", "--run-date", "2026-01-01", "--max-usd", "0.2")
     assert (cut.code, "is reached" in cut.err, "after round 2" in cut.err) == (1, True, False), cut.err
     cells = table(folder, BENCHMARK_LONG.name).filter(estimand="prompts_like_these")
-    assert cells.select("look", "status").rows() == [(2, "blocked")] * 3, "nobody was left, and nobody asked to the end"
+    assert cells["look"].to_list() == [2] * 3, "nobody was left, and nobody asked to the end"
+    assert "blocked" in set(cells["status"]), "whose requests the money did not reach is by chance: one may be over the floor"
     assert salon("gate").code == 1
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
