@@ -45,6 +45,7 @@ from tasks.judge.model_pin import ModelChange, adopt
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.machine_tables import runs
+from tasks.publish.standings.pair_boards import n_rates
 from tasks.stopping import heeding_sigterm
 
 
@@ -176,7 +177,7 @@ def _bought(run: StageContext) -> str:
 
 def _n_blocked(run: RunSummary) -> int:
     """Cells and win rates without a figure."""
-    return run.n_blocked + sum(board.n_blocked for board in run.pairs)
+    return run.n_blocked + n_rates(run.pairs)[1]
 
 
 def _is_whole(run: StageContext) -> bool:

@@ -11,6 +11,7 @@ from flows.nights.shortfall import commonest
 from flows.observability.progress import RunSummary
 from flows.partitions.ends import BackfillSummary
 from schemas.statuses.cells import CellStatus
+from tasks.publish.standings.pair_boards import n_rates
 
 BLOCKED = "Blocked"
 NOT_CURRENT = "Not current"
@@ -47,5 +48,5 @@ def _published(run: RunSummary) -> str:
     current = "and current" if made.is_current else f"and did not become current: {made.why_not_current}"
     named = f" ({commonest(reasons)})" if reasons else ""
     said = f"published ({made.publication_id[:12]}) {current}; {run.n_cells:,} cells, {run.n_blocked or 'none'} blocked{named}"
-    n_rates, n_blocked = (sum(map(count, run.pairs)) for count in (lambda one: len(one.comparisons), lambda one: one.n_blocked))
-    return f"{said}; {n_rates:,} win rates, {n_blocked or 'none'} blocked" if n_rates else said
+    n, n_blocked = n_rates(run.pairs)
+    return f"{said}; {n:,} win rates, {n_blocked or 'none'} blocked" if n else said

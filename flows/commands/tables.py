@@ -30,7 +30,7 @@ from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STAN
 from tasks.lake.reading import Lake
 from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
 from tasks.publish.standings.categories import weights
-from tasks.publish.standings.pair_boards import boards_in
+from tasks.publish.standings.pair_boards import boards_in, n_rates
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import counted, made_by
 
@@ -211,7 +211,7 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
         of_them = f", of them [red]{summary.n_blocked:,} blocked[/]" if summary.n_blocked else ""
         console.print(f"cells       {summary.n_cells:,}{of_them}")
     if summary.pairs:
-        n, n_blocked = sum(len(one.comparisons) for one in summary.pairs), sum(one.n_blocked for one in summary.pairs)
+        n, n_blocked = n_rates(summary.pairs)
         console.print(f"pairs       {counted(n, 'win rate')}" + (f", of them [red]{n_blocked:,} blocked[/]" if n_blocked else ""))
     print_answering(console, published.folder, summary.judges)
     print_unreadable(console, published.folder, summary.judges, shown_by="CELL" if has_cells else "PAIR")

@@ -21,7 +21,7 @@ from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
 from tasks.publish.reading import Publication, find_in, load_cells, look_again
-from tasks.publish.standings.pair_boards import boards_in
+from tasks.publish.standings.pair_boards import boards_in, n_rates
 
 Counting: TypeAlias = Literal["headline", "any"]
 _N_REASONS = 3
@@ -133,7 +133,7 @@ def _blocked(found: Publication, exit_1: Counting, later: pl.DataFrame | None = 
         are = "is" if reasons.total() == 1 else "are"
         return f"{reasons.total()} of {cells.height} cells{of} {are} blocked ({commonest(reasons)})"
     boards = [board for board in boards_in(found.folder) if board.n_blocked and (board.is_headline or exit_1 == "any")]
-    n_pairs = 0 if later is not None else sum(board.n_blocked for board in boards)
+    n_pairs = 0 if later is not None else n_rates(boards)[1]
     return f"{n_pairs} win rate{'s' * (n_pairs > 1)}{of} {'is' if n_pairs == 1 else 'are'} blocked" if n_pairs else None
 
 

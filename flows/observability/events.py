@@ -155,15 +155,16 @@ def deliver(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> list[str
             if getattr(getattr(error, "response", None), "status_code", None) in _MAY_NOT_READ:
                 return sorted(sent)
             said = f" ({error})"
-        if left and (time.monotonic() > begun_s + PATIENCE_S or STOP.is_set()):
+        if not left:
+            break
+        if time.monotonic() > begun_s + PATIENCE_S or STOP.is_set():
             names = ", ".join(sorted(left))
             current().say(f"the Prefect server does not have these events{said}: {names}. Start the night again to send them")
             break
-        if left and time.monotonic() > begun_s + wait_s:
+        if time.monotonic() > begun_s + wait_s:
             wait_s = 3 * wait_s
             name_of |= _emitted(benchmark, run_date, [alert for alert in alerts if alert.name in left])
-        if left:
-            STOP.wait(_POLL_S)
+        STOP.wait(_POLL_S)
     return sorted(sent - left)
 
 

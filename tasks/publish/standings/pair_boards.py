@@ -109,6 +109,11 @@ def pair_boards(tables: Mapping[Table, pl.DataFrame]) -> list[PairBoard]:
     return sorted(found, key=lambda one: (one.rubric_id, one.judge_model, not one.is_headline, one.dimension))
 
 
+def n_rates(boards: Sequence[PairBoard]) -> tuple[int, int]:
+    """How many win rates the boards have, and how many of them are blocked."""
+    return sum(len(one.comparisons) for one in boards), sum(one.n_blocked for one in boards)
+
+
 def win_rate(row: Row) -> str:
     """Such as "73.3 % [58.4, 84.1]", the interval being the corrected one where there is one; a dash where there is no figure."""
     if row["win_rate"] is None:
