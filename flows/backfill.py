@@ -17,8 +17,8 @@ from flows.executors.base import ShardCall
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import find_checkpoints
 from flows.nights.own_rubrics import keep_rubrics
-from flows.observability.artifacts import progress_in_prefect, show_in_prefect
-from flows.observability.events import emit_budget_reached
+from flows.observability.alerting import budget_reached
+from flows.observability.artifacts import progress_in_prefect, show_in_prefect, tell_alerts
 from flows.observability.progress import current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
@@ -104,8 +104,8 @@ def backfill(
 
 def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
     if summary.is_spent:
-        spent_usd, n_not_asked = summary.asked.cost_usd or 0.0, sum(summary.left.values()) + summary.n_pairs_left
-        emit_budget_reached(run, limit_usd=summary.max_usd or 0.0, spent_usd=spent_usd, n_not_asked=n_not_asked)
+        n_not_asked = sum(summary.left.values()) + summary.n_pairs_left
+        tell_alerts(run, [budget_reached(summary.max_usd, summary.asked.cost_usd, n_not_asked)])
 
 
 def run_backfill(

@@ -8,7 +8,7 @@ from pathlib import Path
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import find_checkpoints
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect
-from flows.observability.events import emit_blocked, emit_budget_reached
+from flows.observability.events import emit_blocked
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
@@ -62,8 +62,5 @@ def benchmark(
         except ProviderError:
             kept_anew(RunContext.of(run, reporter=reporter), file)()
             raise
-        if summary.asked.is_spent:
-            spent_usd, limit_usd = summary.asked.cost_usd or 0.0, run.benchmark.limits.max_usd or 0.0
-            emit_budget_reached(run, limit_usd=limit_usd, spent_usd=spent_usd, n_not_asked=summary.asked.n_left)
         show_in_prefect(run, summary, summary.cells)
         return summary

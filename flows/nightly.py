@@ -26,7 +26,7 @@ from flows.observability.alerting import (
     no_fresh_checkpoint,
 )
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts, tell_prefect
-from flows.observability.events import emit_blocked, emit_budget_reached, send
+from flows.observability.events import deliver, emit_blocked
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
@@ -108,7 +108,7 @@ def nightly(
             raise
         except Exception as error:
             bought = _bought(tried[-1]) if tried else ""
-            send(benchmark.name, night, [night_failed(" ".join(filter(None, (redacted(str(error)), bought))), gives_up_at)])
+            deliver(benchmark.name, night, [night_failed(" ".join(filter(None, (redacted(str(error)), bought))), gives_up_at)])
             raise
         finally:
             if tried and (bought := _bought(tried[-1])):
@@ -150,10 +150,6 @@ def _attempt(
         raise
     if summary.run is not None:
         ended.append((run, summary))
-        asked = summary.run.asked
-        if asked.is_spent:
-            limit_usd = run.benchmark.limits.max_usd or 0.0
-            emit_budget_reached(run, limit_usd=limit_usd, spent_usd=asked.cost_usd or 0.0, n_not_asked=asked.n_left)
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
         tell_alerts(run, judge_changed(summary.changes))

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 from cronsim import CronSim
 
+from flows.observability.terminal import format_usd
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
 from tasks.judge.model_pin import ModelChange
 
@@ -169,6 +170,14 @@ def checkpoint_missing(told: Sequence[str]) -> Alert:
     more = f"; and {len(told) - N_NAMED} more" if len(told) > N_NAMED else ""
     says = "; ".join(told[:N_NAMED]) + more
     return Alert(CHECKPOINT_MISSING, {"says": says, "n_all": len(told), "missing": [*told[:N_LISTED]]})
+
+
+def budget_reached(limit_usd: float | None, spent_usd: float | None, n_not_asked: int) -> Alert:
+    """A run stopped asking because the next question could have cost more than is left of its budget."""
+    limit_usd, spent_usd = limit_usd or 0.0, spent_usd or 0.0
+    spent = f"this run spent {format_usd(spent_usd)}, {n_not_asked:,} requests not sent"
+    says = f"the budget of {format_usd(limit_usd)} is reached: {spent}"
+    return Alert(BUDGET_REACHED, {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked})
 
 
 def night_failed(error: str, gives_up_at: datetime | None) -> Alert:

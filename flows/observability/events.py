@@ -45,6 +45,8 @@ def emit_after_run(
 ) -> list[str]:
     """Send what the run's publication gives occasion for, and the `further` ones; of a night the names of what arrived."""
     alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary), *further]
+    if summary.asked.is_spent and not is_backfill:  # which tells of all that it asked itself
+        alerts.append(alerting.budget_reached(run.benchmark.limits.max_usd, summary.asked.cost_usd, summary.asked.n_left))
     return (send if told is None else deliver)(run.benchmark.name, run.run_date, alerts)
 
 
@@ -90,15 +92,8 @@ def _said(summary: "RunSummary") -> Alert:
 
 
 def emit_blocked(run: "StageContext", error: Exception) -> list[str]:
-    """Send that a blocking data check failed and nothing was published."""
-    return send(run.benchmark.name, run.run_date, [Alert(alerting.BLOCKED, {"says": str(error), "n_all": None, "rows": []})])
-
-
-def emit_budget_reached(run: "StageContext", *, limit_usd: float, spent_usd: float, n_not_asked: int) -> list[str]:
-    """Send that the run stopped asking because the next question could have cost more than is left of its budget."""
-    says = f"the budget of {limit_usd:.2f} USD is reached: {spent_usd:.2f} USD spent, {n_not_asked} requests not sent"
-    payload = {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked}
-    return send(run.benchmark.name, run.run_date, [Alert(alerting.BUDGET_REACHED, payload)])
+    """Send that a blocking data check failed and nothing was published; it waits until the server has it."""
+    return deliver(run.benchmark.name, run.run_date, [Alert(alerting.BLOCKED, {"says": str(error), "n_all": None, "rows": []})])
 
 
 def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list[date]:

@@ -20,7 +20,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(new)
         return new
 
-    for module, name in ((flows.nightly, "send"), (events, "send"), (events, "deliver"), (artifacts, "deliver")):
+    for module, name in ((flows.nightly, "deliver"), (events, "deliver"), (artifacts, "deliver")):
         monkeypatch.setattr(module, name, send)
     monkeypatch.setattr(artifacts, "is_in_flow_run", lambda: True)
     for shown in ("progress_in_prefect", "show_artifacts"):

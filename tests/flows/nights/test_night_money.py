@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.observability.alerting import BUDGET_REACHED
 from tests.flows.flow_support import Said
 from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
@@ -19,7 +20,7 @@ PARAMETERS = "parameters = { max_tokens = 600 }"  # the worst case of a request 
 
 
 def test_starts_of_one_night_share_its_money_and_more_goes_on(
-    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
@@ -36,7 +37,7 @@ def test_starts_of_one_night_share_its_money_and_more_goes_on(
 
     n_nights = 1
     first = started(before, MAX_USD)
-    assert (first.code, "is reached" in first.err) == (1, True)
+    assert (first.code, "is reached" in first.err, sent.count(BUDGET_REACHED)) == (1, True, 1)
     n_first = provider.n
     assert 0 < n_first < N_SAMPLES
     assert salon("run", file, "--run-date", before, "--max-usd", "0.001").code == 1  # of its date, and no start at it

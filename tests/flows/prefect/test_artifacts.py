@@ -26,6 +26,7 @@ from flows.observability.trend_images import trend_markdown
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.table import Table
+from tasks.judge.outcome import Outcome
 from tasks.publish.folders import Published
 from tasks.publish.living_tables import write_living_table
 from tasks.publish.standings.placed_cells import placed
@@ -101,19 +102,18 @@ def test_a_hostile_name_stays_text() -> None:
     assert not [element for element in ET.fromstring(images(page)[0]).iter() if element.tag.endswith("script")]
 
 
-def summary_of(folder: Path, board: pl.DataFrame, **changes: Any) -> Any:
+def summary_of(folder: Path, board: pl.DataFrame, *, is_spent: bool = False, **changes: Any) -> Any:
     published = Published(folder, "f" * 64, **({"is_new": True, "is_current": True} | changes))
     return SimpleNamespace(
         published=published, outcome="published", n_cells=board.height, n_blocked=0, n_requests=9, cells=board,
-        dataset=SimpleNamespace(n_samples=9, n_ok=9, n_by_status={}), asked=SimpleNamespace(n_cached=0, n_asked=9),
+        dataset=SimpleNamespace(n_samples=9, n_ok=9, n_by_status={}), asked=Outcome(n_asked=9, is_spent=is_spent),
     )  # fmt: skip
 
 
 def run_of(lake_root: Path) -> Any:
-    nightly = SimpleNamespace(model_fields_set=frozenset())
-    return SimpleNamespace(
-        benchmark=SimpleNamespace(name="Nightly_1", nightly=nightly), lake=SimpleNamespace(root=lake_root), run_date=DAY
-    )
+    nightly, limits = SimpleNamespace(model_fields_set=frozenset()), SimpleNamespace(max_usd=5.0)
+    benchmark = SimpleNamespace(name="Nightly_1", nightly=nightly, limits=limits)
+    return SimpleNamespace(benchmark=benchmark, lake=SimpleNamespace(root=lake_root), run_date=DAY)
 
 
 @pytest.fixture
@@ -189,20 +189,21 @@ def test_a_server_that_fails_is_spoken_of_and_ends_nothing(
 
 
 @pytest.mark.parametrize(
-    ("is_new", "is_current", "names"),
+    ("is_new", "is_current", "is_spent", "names"),
     [
-        (True, True, [alerting.SCORE_DRIFT, alerting.BLOCKED, alerting.PUBLISHED]),
-        (True, False, [alerting.BLOCKED, alerting.PUBLISHED]),
-        (False, True, [alerting.PUBLISHED]),
+        (True, True, False, [alerting.SCORE_DRIFT, alerting.BLOCKED, alerting.PUBLISHED]),
+        (True, False, False, [alerting.BLOCKED, alerting.PUBLISHED]),
+        (False, True, False, [alerting.PUBLISHED]),
+        (False, True, True, [alerting.PUBLISHED, alerting.BUDGET_REACHED]),
     ],
-    ids=["new", "backfill", "again"],
+    ids=["new", "backfill", "again", "out of money"],
 )
 def test_events_are_sent_once_and_of_the_current_night(
-    tmp_path: Path, folder: Path, is_new: bool, is_current: bool, names: list[str]
+    tmp_path: Path, folder: Path, is_new: bool, is_current: bool, is_spent: bool, names: list[str]
 ) -> None:
     write_living_table(tmp_path, DRIFT, folder.parent.name, drift(5.0, 5.0, 9.0).with_columns(verdict=pl.lit("model")))
     board = cells("step-1").with_columns(status=pl.lit("blocked"))
-    summary = summary_of(folder, board, is_new=is_new, is_current=is_current)
+    summary = summary_of(folder, board, is_new=is_new, is_current=is_current, is_spent=is_spent)
     sending = flow(name="sends events")(lambda: emit_after_run(run_of(tmp_path), summary, board))
     assert sending() == names
 

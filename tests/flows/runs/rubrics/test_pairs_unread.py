@@ -90,6 +90,7 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     assert page.count("no rank") == 3
     assert 'data-col="rating"' not in page
     assert check_pairs(page.encode(), tables) > 0
+    assert ('id="gallery"' in page, 'href="#gallery"' in page) == (False, False)
     for row in tables[PREFERENCES].filter(category=MACRO, dimension="overall_score").iter_rows(named=True):
         told = salon("explain", row["pair_id"], "--publication", made.name, "--limit", "1").out
         n_judged = row["n_pairs"] - row["n_unjudged"]
