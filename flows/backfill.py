@@ -16,6 +16,8 @@ from pydantic import Field
 from flows.executors.base import ShardCall
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import find_checkpoints
+from flows.nights.drift import write_drift
+from flows.nights.index import rewrite_index
 from flows.nights.own_rubrics import keep_rubrics
 from flows.observability.alerting import budget_reached
 from flows.observability.artifacts import progress_in_prefect, show_in_prefect, tell_alerts
@@ -151,6 +153,9 @@ def run_backfill(
     is_made = bool(names) and (is_new or not is_published(run, names, planned))
     say_gone(run, gone, is_made=is_made)
     if not is_made:
+        if names:  # the start that published them may have ended before this was written
+            write_drift(run.lake.root, run.benchmark.name, run.rubrics, run.reporter.say)
+            rewrite_index(run.lake.root)
         return told(None, asked)
     others = [one for one in planned.checkpoints if one.name not in counted]
     n_others = sum(one.n_requests for one in others)

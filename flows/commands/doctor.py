@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,7 @@ def check(file: BenchmarkFile) -> int:
 
 def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -> Iterator[Finding]:
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
-    from flows.doctor import judges, nights, prefect_server, stores
+    from flows.doctor import judges, nights, prefect_server, publications, stores
 
     yield from prefect_server.check_server(run.benchmark if run else None, file)
     if run is None:
@@ -64,7 +65,8 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(nights.BATCHES, lambda: nights.check_batches(run), "fix what is wrong below first")
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
-    yield from guarded(stores.PUBLICATIONS, lambda: stores.check_publications(run.lake, run.benchmark.name), permitted)
+    published = partial(publications.check_publications, run.lake, run.benchmark.name)
+    yield from guarded(publications.PUBLICATIONS, published, permitted)
     yield from guarded(nights.RECORDS, lambda: nights.check_records(run), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "fix what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)

@@ -14,28 +14,19 @@ from sqlalchemy import delete, insert
 from sqlalchemy.engine import Connection
 
 from flows.doctor.findings import Finding, ok, shortened, skipped, wrong
-from flows.nights.left_out import left_out
-from flows.nights.lost_pointer import nothing_current
 from flows.run.clock import MAX_OFF_S, how_far
-from schemas.errors import CorruptLakeError
 from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
-from tasks.lake.object_store.cache_folder import bucket_behind
 from tasks.lake.reading import Lake
 from tasks.ledger.clock import ahead_s
-from tasks.ledger.connection import DAMAGED, parse_url, sqlite_file, without_password
+from tasks.ledger.connection import DAMAGED, parse_url, without_password
 from tasks.ledger.ledger import Ledger
+from tasks.ledger.sqlite_files import not_writable, sqlite_file
 from tasks.ledger.tables import WRITERS
-from tasks.publish.folders import GOOD_POINTER, LAYOUT, POINTER
-from tasks.publish.pointer import read_pointer
-from tasks.publish.reading import look_again
-from tasks.publish.small_tables import RESTORE, damaged
-from tasks.publish.withdrawn import each_taken_back
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
-PUBLICATIONS = "publications"
 LEAST_FREE_BYTES = 1 << 30
 """A night of some thousand pictures takes some hundred MB; with 32 MB left for the ledger nothing is bought any more."""
 _FREE = (
@@ -56,6 +47,9 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
         yield ok(LEDGER, f"{shown} does not exist yet: the first run creates it")
         return
     file = sqlite_file(parse_url(run.ledger_url))
+    if file is not None and (said := not_writable(file)) is not None:
+        yield wrong(LEDGER, *said.split("; "))
+        return
     if file is not None and (damage := _damage(file)) is not None:
         yield wrong(LEDGER, f"{shown}: {shortened(damage)}", DAMAGED)
         return
@@ -135,32 +129,6 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
             path.unlink(missing_ok=True)
             for folder in made:
                 folder.rmdir()
-
-
-def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
-    """Whether one is current that may be, those that cannot be read or are gone, and damaged tables: nights go on without."""
-    look_again(lake.root, benchmark)
-    home, pointers = lake.root / "publish" / LAYOUT / benchmark, dict[str, dict[str, str]]()
-    for pointer, becomes in ((POINTER, "becomes current"), (GOOD_POINTER, "is named")):
-        try:
-            pointers[pointer] = read_pointer(home, pointer) or {}
-        except CorruptLakeError as error:
-            said, _, advice = str(error).rpartition("; ")
-            yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and {becomes} again")
-    if POINTER not in pointers:  # of every publication the same
-        return
-    named = pointers[POINTER].get("publication_id", "")
-    if (gone := each_taken_back(lake.root, [named])[0].get(named)) is not None:
-        yield wrong(PUBLICATIONS, f"{gone.told}, and is still current", "the same salon withdraw again takes it off")
-    if (lost := nothing_current(lake.root, benchmark)) is not None:
-        yield wrong(PUBLICATIONS, lost, "salon nightly FILE, or the run that published it, makes it current again")
-    for one in left_out(lake.root, benchmark):
-        said, _, advice = one.why.rpartition("; ")
-        yield wrong(PUBLICATIONS, f"{one.publication_id[:12]} is left out of {one.of}: {said}", advice)
-    # each small table of each publication: out of a bucket that would be a download of them all
-    for file in damaged(lake.root, benchmark) if bucket_behind(lake.root) is None else ():
-        then = f"the next run makes it again from {file.twin}" if file.twin else f"{RESTORE}; salon.duckdb goes without it"
-        yield wrong(PUBLICATIONS, f"{file.path} is gone, or not the file that was written", then)
 
 
 def check_sync(run: StageContext) -> Iterator[Finding]:

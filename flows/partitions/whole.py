@@ -21,6 +21,7 @@ from tasks.ledger.snapshot import parts_to_ask
 from tasks.plan.anchors import OFF_BOARD
 from tasks.plan.dataset import known_plan
 from tasks.publish.identity import benchmark_digest
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, load_cells
 
 
@@ -56,14 +57,18 @@ def _unreadable(run: RunContext, names: Sequence[str]) -> dict[str, str]:
 def is_published(run: RunContext, names: Sequence[str], planned: BackfillPlan) -> bool:
     """Whether a publication by the present settings and rubrics holds all of these checkpoints, with their present samples.
 
-    One that was taken back publishes nothing; one some of whose pairs were not asked is to be made again.
+    One that was taken back publishes nothing; one some of whose pairs were not asked is to be made again. Of one that no run has
+    recorded its own ended before: the pointers may not name it yet.
     """
     datasets, mine = _datasets(planned), [one.name for one in planned.checkpoints]
     if not asks_pairs_alone(run):
         is_named = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names)
         done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
         datasets, mine = list(done["dataset_id"].unique()), list(names)
+    recorded = set(runs(run.lake)["publication_id"])
     for publication, dataset_id in _by_present_settings(run):
+        if publication.publication_id not in recorded:
+            continue
         held = _checkpoints(run, [dataset_id]) if asks_pairs_alone(run) else _in_cells(publication)
         is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in held}
         if is_of_all and _has_present_samples(run.stage, mine, [dataset_id, *datasets]) and not _lacks_pairs(run, dataset_id):

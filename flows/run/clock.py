@@ -9,9 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from flows.run.context import RunContext
 from schemas.errors import InputError
 from tasks.ledger.clock import ahead_s
-from tasks.ledger.connection import parse_url, sqlite_file
+from tasks.ledger.connection import parse_url
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
+from tasks.ledger.sqlite_files import sqlite_file
 from tasks.stopping import STOP, check_not_stopped
 
 MAX_OFF_S = 120.0

@@ -1,12 +1,8 @@
 """Opening a ledger: making it where there is none, refusing what is not one, and saying what to do when that fails."""
 
 import logging
-import os
 import secrets
-import sqlite3
-import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import create_engine, event, inspect, select, update
@@ -15,18 +11,16 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, Ope
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from schemas.errors import InputError, StoreError
-from tasks.lake.atomic_files import make_folder
 from tasks.ledger.backoff import is_refused, is_unresolved
 from tasks.ledger.full_disk import is_full, root_of
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
+from tasks.ledger.sqlite_files import not_writable, prepare, set_up_sqlite, sqlite_file
 from tasks.ledger.statements import insert_where_absent, state_row, upsert
 from tasks.ledger.tables import LEDGER_META, SCHEMA, Schema
-from tasks.regular_files import NotRegularError, content_of
 
 log = logging.getLogger("salon.ledger")
 BUSY_TIMEOUT_MS = 30_000
 _LEAST_IDLE_MS = 10_000
-_LARGEST_PAGE = 65_536  # of SQLite, in bytes
 _VERSION = select(LEDGER_META.c.value).where(LEDGER_META.c.name == "version")
 _OF_BEFORE = {"1", "2"}
 _CARRY_ON = """run the same command once with commit ca92e04, the last that can upgrade it. Or name another ledger: the next run \
@@ -47,8 +41,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
     file = sqlite_file(url)
     try:
         if file is not None:
-            make_folder(file.parent)
-            _forget_unwritten(file)
+            prepare(file)
         # A server is told by `begin` where a transaction begins; what is only read needs none.
         on_server = {} if file is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
         engine = create_engine(url, **on_server)
@@ -66,21 +59,6 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
     return engine
 
 
-def _forget_unwritten(path: Path) -> None:
-    """Empty a file of one page of zeros: a power cut left it of a ledger being made, and SQLite calls it no database.
-
-    Raises StoreError where no file stands there: SQLite would wait for a pipe.
-    """
-    try:
-        begun = content_of(path, _LARGEST_PAGE + 1)
-        if 0 < len(begun) <= _LARGEST_PAGE and not any(begun):
-            os.truncate(path, 0)
-    except NotRegularError as error:
-        raise StoreError(f"the ledger {path} cannot be used: {error}; check the folder it is in, or name another") from error
-    except OSError:
-        return  # SQLite says what is in the way
-
-
 def _network(url: URL) -> dict[str, Any]:
     """A server's machine that vanishes is noticed within half a minute; libpq would wait for hours. The URL has the last word."""
     if url.get_driver_name() not in ("psycopg", "psycopg2"):
@@ -91,19 +69,9 @@ def _network(url: URL) -> dict[str, Any]:
 
 def _make_durable(engine: Engine, busy_timeout_ms: int) -> None:
     """Every commit is on the disk before it returns, and nobody waits for another longer than the timeout."""
-    set_up = _set_up_sqlite if engine.dialect.name == "sqlite" else _set_up_postgresql
+    set_up = set_up_sqlite if engine.dialect.name == "sqlite" else _set_up_postgresql
     event.listen(engine, "connect", lambda connection, _: set_up(connection, busy_timeout_ms))
     wait_for_results(engine)
-
-
-def _set_up_sqlite(connection: Any, busy_timeout_ms: int) -> None:
-    """Readers do not wait for the writer."""
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
-    _switch_to_wal(cursor, time.monotonic() + busy_timeout_ms / 1000)
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA temp_store = MEMORY")  # else what undoes a savepoint goes to TMPDIR, and a full one undoes all
-    cursor.close()
 
 
 def _set_up_postgresql(connection: Any, busy_timeout_ms: int) -> None:
@@ -119,19 +87,6 @@ def _set_up_postgresql(connection: Any, busy_timeout_ms: int) -> None:
     cursor.close()
 
 
-def _switch_to_wal(cursor: Any, give_up_at: float) -> None:
-    """SQLite does not wait for other processes that open the same new file: its busy timeout leaves out this one statement."""
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up_at:
-                raise
-            time.sleep(0.02)
-        else:
-            return
-
-
 def parse_url(address: str) -> URL:
     """The URL of a ledger, sqlite:///path or postgresql://user@host/name, which is psycopg's. Raises InputError."""
     try:
@@ -145,13 +100,6 @@ def parse_url(address: str) -> URL:
             "write sqlite:///ledger.db or postgresql+psycopg://user@host/name"
         ) from error
     return url
-
-
-def sqlite_file(url: URL) -> Path | None:
-    """The file of a SQLite database, named by its path or as `file:PATH?uri=true`; None for other databases."""
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
-        return None
-    return Path(url.database.removeprefix("file:")).resolve()
 
 
 def without_password(address: str) -> str:
@@ -188,7 +136,9 @@ def explain(url: URL, error: Exception) -> Exception:
     elif "not a database" in said:
         advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
-        advice = "check the folder, its permissions, and whether its file system is writable"
+        file = sqlite_file(url)
+        known = not_writable(file) if file is not None else None
+        advice = known or "check the folder, its permissions, and whether its file system is writable"
     return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
 
 

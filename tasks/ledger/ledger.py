@@ -23,11 +23,12 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.lake.object_store.settings import store_wait_s
 from tasks.ledger import queries
 from tasks.ledger.backoff import MAX_AWAY_S, retried
-from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url, sqlite_file
+from tasks.ledger.connection import BUSY_TIMEOUT_MS, explain, open_engine, parse_url
 from tasks.ledger.full_disk import ROOM
 from tasks.ledger.group_commit import RESERVE_BYTES, GroupCommit
 from tasks.ledger.pipelining import MAX_SILENT_S
 from tasks.ledger.process_identity import HERE, Machine
+from tasks.ledger.sqlite_files import sqlite_file
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import ATTEMPTS, REPLIES
 from tasks.ledger.transactions import Write

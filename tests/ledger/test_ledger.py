@@ -4,6 +4,9 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -37,7 +40,9 @@ from tasks.ledger.queries import stored_row
 from tasks.ledger.statements import insert_where_absent
 from tasks.ledger.tables import CLAIMS, REPLIES
 from tests.support.cpu import takes_at_most
+from tests.support.rights import without_roots_rights
 
+ROOT = Path(__file__).parents[2]
 KEY = "a" * 64
 
 
@@ -244,6 +249,35 @@ def test_a_page_of_zeros_is_a_ledger_whose_making_was_cut_off(tmp_path: Path) ->
     (tmp_path / "ledger.db").write_bytes(bytes(4096))
     with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         assert ledger.known([KEY]) == set()
+
+
+def test_a_group_may_write_a_ledger_that_was_made_under_its_umask(tmp_path: Path) -> None:
+    before = os.umask(0o007)
+    try:
+        with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+            ledger.known([])
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("ledger.db*")}
+    finally:
+        os.umask(before)
+    assert modes == {"ledger.db": 0o660, "ledger.db-shm": 0o660, "ledger.db-wal": 0o660}
+
+
+@pytest.mark.parametrize("name", ["ledger.db", "ledger.db-wal"])
+def test_who_may_not_write_a_ledger_is_told_of_which_file_and_leaves_none(tmp_path: Path, name: str) -> None:
+    """SQLite would give the files beside it to whoever opens it, and they would lock out its owner."""
+    ledger_file = tmp_path / "ledger.db"
+    with Ledger(f"sqlite:///{ledger_file}") as ledger:
+        ledger.known([])
+    (tmp_path / name).touch()
+    (tmp_path / name).chmod(0o440)
+    there = sorted(tmp_path.iterdir())
+    opening = f"from tasks.ledger.ledger import Ledger; Ledger('sqlite:///{ledger_file}').known([])"
+    ended = subprocess.run(
+        [sys.executable, "-c", opening], cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=without_roots_rights
+    )
+    assert f"this user may not write {tmp_path / name} (of {ledger_file.owner()}, -r--r-----)" in ended.stderr
+    assert f"chmod g+w {tmp_path / name}" in ended.stderr
+    assert sorted(tmp_path.iterdir()) == there
 
 
 @pytest.mark.parametrize("url", ["ledger.db", "nosuch://x", "", "sqlite+nosuch:///x"])

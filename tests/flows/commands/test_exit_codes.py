@@ -1,6 +1,5 @@
 """How a command ends: 1 is a gate's alone, what nobody foresaw is 70 with one sentence and a file, a full disk is 3."""
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import cli
+from tests.support.rights import without_roots_rights
 
 ROOT = Path(__file__).parents[3]
 SECRET = "sk-canary-0123456789"
@@ -54,13 +54,6 @@ def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path) ->
     assert "free space" in ended.stderr
 
 
-def _without_roots_rights() -> None:
-    """In a child, before it becomes another program: of root's capabilities, not those that pass by a file's mode."""
-    if os.geteuid() == 0:
-        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-            assert ctypes.CDLL(None).prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
-
-
 @pytest.mark.parametrize("command", ["table", "open", "verify", "gc"])
 def test_a_lake_that_one_may_not_enter_is_named_and_is_no_fault_of_salons(tmp_path: Path, command: str) -> None:
     published = tmp_path / "lake" / "publish" / "v1"
@@ -69,7 +62,7 @@ def test_a_lake_that_one_may_not_enter_is_named_and_is_no_fault_of_salons(tmp_pa
     try:
         ended = subprocess.run(
             [sys.executable, "-m", "flows", command, "--lake", str(tmp_path / "lake")],
-            cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=_without_roots_rights,
+            cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=without_roots_rights,
         )  # fmt: skip
     finally:
         (tmp_path / "lake").chmod(0o700)

@@ -1,0 +1,65 @@
+"""What a lake has published: whether one is current that may be, what cannot be read, and whether dashboards show it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from flows.doctor.findings import Finding, wrong
+from flows.nights.left_out import left_out
+from flows.nights.lost_pointer import nothing_current
+from schemas.errors import CorruptLakeError
+from tasks.lake.object_store.cache_folder import bucket_behind
+from tasks.lake.reading import Lake
+from tasks.publish.duckdb_file import NAME as DUCKDB
+from tasks.publish.folders import GOOD_POINTER, LAYOUT, POINTER
+from tasks.publish.pointer import read_pointer
+from tasks.publish.reading import look_again
+from tasks.publish.small_tables import RESTORE, damaged
+from tasks.publish.withdrawn import each_taken_back
+from tasks.verify.foreign_duckdb import opened
+
+PUBLICATIONS = "publications"
+_MOST = 100_000
+
+
+def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
+    """Whether one is current that may be, those that cannot be read or are gone, and damaged tables: nights go on without."""
+    look_again(lake.root, benchmark)
+    home, pointers = lake.root / "publish" / LAYOUT / benchmark, dict[str, dict[str, str]]()
+    for pointer, becomes in ((POINTER, "becomes current"), (GOOD_POINTER, "is named")):
+        try:
+            pointers[pointer] = read_pointer(home, pointer) or {}
+        except CorruptLakeError as error:
+            said, _, advice = str(error).rpartition("; ")
+            yield wrong(PUBLICATIONS, said, f"{advice}: what is published is whole, and {becomes} again")
+    if POINTER not in pointers:  # of every publication the same
+        return
+    named = pointers[POINTER].get("publication_id", "")
+    if (gone := each_taken_back(lake.root, [named])[0].get(named)) is not None:
+        yield wrong(PUBLICATIONS, f"{gone.told}, and is still current", "the same salon withdraw again takes it off")
+    if (lost := nothing_current(lake.root, benchmark)) is not None:
+        yield wrong(PUBLICATIONS, lost, "salon nightly FILE, or the run that published it, makes it current again")
+    for one in left_out(lake.root, benchmark):
+        said, _, advice = one.why.rpartition("; ")
+        yield wrong(PUBLICATIONS, f"{one.publication_id[:12]} is left out of {one.of}: {said}", advice)
+    if bucket_behind(lake.root) is not None:  # the file, and each small table of each publication, would be fetched
+        return
+    if named and (shown := _shown_to_dashboards(home / DUCKDB)) != named:
+        said = f"{DUCKDB} shows {shown[:12]} as the current publication, not {named[:12]}" if shown else f"there is no {DUCKDB}"
+        yield wrong(PUBLICATIONS, said, "the same command as the last run's, or the next night, makes it anew")
+    for file in damaged(lake.root, benchmark):
+        then = f"the next run makes it again from {file.twin}" if file.twin else f"{RESTORE}; salon.duckdb goes without it"
+        yield wrong(PUBLICATIONS, f"{file.path} is gone, or not the file that was written", then)
+
+
+def _shown_to_dashboards(file: Path) -> str:
+    """The publication that is current in the file; "" where it shows none."""
+    import duckdb
+
+    try:
+        with opened(file) as held:
+            found = held.rows("publications", _MOST) if "publications" in held.names else pl.DataFrame()
+    except duckdb.Error:
+        return ""
+    return "".join(found.filter("is_current")["publication_id"]) if {"is_current", "publication_id"} <= {*found.columns} else ""
