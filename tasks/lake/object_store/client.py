@@ -23,11 +23,14 @@ from tasks.lake.atomic_files import place, store_error
 from tasks.lake.object_store.settings import endpoint, split_url, store_wait_s
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
+    from obstore.store import ClientConfig, S3Store
 
 N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
+_N_BYTES_SHORT = 2**20
 DEFAULT_WAIT_S = 30.0
+_WHOSE = "salon-written-by"
+_WAITED = re.compile(r"after \d+ retries|kind: Timeout")
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
 _log = logging.getLogger("salon.bucket")
 
@@ -99,18 +102,23 @@ class Bucket:
     def put(self, path: str, content: bytes | Path, notes: Mapping[str, str] | None = None) -> None:
         """Put an object there, in place of an older one."""
         n_bytes = content.stat().st_size if isinstance(content, Path) else len(content)
-        with self._asked("PUT", path) as client:
+        with self._asked("PUT", path, n_bytes) as client:
             client.put(path, content, attributes=dict(notes or {}), use_multipart=n_bytes > N_BYTES_WHOLE)
 
     def create(self, path: str, content: bytes | Path) -> bool:
-        """Put an object there unless there is one: False then. Of several that try at once one succeeds."""
+        """Put an object there unless there is one: False then. Of several that try at once one succeeds.
+
+        Where the store's answer is lost, the request is sent again, and finds what it made: known by whose it is.
+        """
         from obstore.exceptions import AlreadyExistsError
 
-        with self._asked("PUT", path) as client:
+        n_bytes = content.stat().st_size if isinstance(content, Path) else len(content)
+        whose = uuid.uuid4().hex
+        with self._asked("PUT", path, n_bytes) as client:
             try:
-                client.put(path, content, mode="create", use_multipart=False)
+                client.put(path, content, mode="create", attributes={_WHOSE: whose}, use_multipart=False)
             except AlreadyExistsError:
-                return False
+                return self.notes(path).get(_WHOSE) == whose
             return True
 
     def replace(self, path: str, content: bytes, e_tag: str) -> bool:
@@ -129,15 +137,20 @@ class Bucket:
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object, with its notes, inside the store."""
-        with self._asked("COPY", source) as client:
+        with self._asked("COPY", source, N_BYTES_WHOLE) as client:
             client.copy(source, target)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete objects; one that is gone already is no error."""
+        from obstore.exceptions import GenericError
+
         named = list(paths)
         if named:
             with self._asked("DELETE", f"{len(named)} objects") as client:
-                client.delete(named)
+                try:
+                    client.delete(named)
+                except GenericError:  # the library does not ask again where an answer was cut: it is a POST
+                    client.delete(named)
 
     def below(self, folder: str) -> list[Stored]:
         """Every object below a folder, in the order of their names."""
@@ -153,13 +166,13 @@ class Bucket:
         return names, [_stored(one) for one in found["objects"]]
 
     @contextmanager
-    def _asked(self, verb: str, path: str) -> Iterator["S3Store"]:
-        """The client, for one request. The library's own words hold addresses and headers: only a part of them is passed on."""
+    def _asked(self, verb: str, path: str, n_bytes: int = 0) -> Iterator["S3Store"]:
+        """The client, for one request of this size. The library's own words hold headers: only a part of them is passed on."""
         from obstore.exceptions import AlreadyExistsError, BaseError, InvalidPathError, PreconditionError
 
         _log.debug("%s %s", verb, path)
         try:
-            yield _client(self.url, endpoint(), os.getpid())
+            yield _client(self.url, endpoint(), os.getpid(), is_long=n_bytes > _N_BYTES_SHORT)
         except (AlreadyExistsError, PreconditionError):
             raise
         except InvalidPathError:
@@ -168,7 +181,8 @@ class Bucket:
             )
             raise CorruptLakeError(message) from None
         except (BaseError, FileNotFoundError, ValueError) as error:
-            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if "retries" in str(error) else ""
+            is_over = _WAITED.search(str(error))
+            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if is_over else ""
             raise StoreError(
                 f"{verb} {self.url}/{path} failed: {_said(error)}; fix this{longer}, then run the same command again"
             ) from None
@@ -184,17 +198,24 @@ def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 @lru_cache(maxsize=8)
-def _client(url: str, address: str | None, _pid: int) -> "S3Store":
-    """One client for a process: its connections do not outlive a fork. Keys are the library's to find, in the environment."""
+def _client(url: str, address: str | None, _pid: int, *, is_long: bool) -> "S3Store":
+    """One client for a process: its connections do not outlive a fork. Keys are the library's to find, in the environment.
+
+    A store that takes a request and says nothing has as long as one that cannot be reached. That counts from the request's
+    first byte, so what takes long to send (`is_long`) has as long as a whole answer.
+    """
     from obstore.store import S3Store
 
     bucket, prefix = split_url(url)
     wait = timedelta(seconds=store_wait_s(DEFAULT_WAIT_S))
     own: dict[str, Any] = {"endpoint": address} if address else {}
+    options: ClientConfig = {"allow_http": bool(address and address.startswith("http://")), "timeout": "300s"}
+    if not is_long:
+        options["read_timeout"] = wait / 2  # so that another connection is tried
     return S3Store(
         bucket,
         prefix=prefix or None,
-        client_options={"allow_http": bool(address and address.startswith("http://")), "timeout": "300s"},
+        client_options=options,
         retry_config={"max_retries": 1000, "retry_timeout": wait},
         **own,
     )

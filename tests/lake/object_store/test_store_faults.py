@@ -1,0 +1,121 @@
+"""A store that says nothing, loses an answer or cuts it: what is asked again, for how long, and what is said in the end."""
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from schemas.errors import StoreError
+from tasks.lake.object_store.client import Bucket
+
+
+class Line:
+    """What stands between Salon and the store: does as `fault` says with the requests whose first line matches `of`, `n` times.
+
+    `lost`: the store does it, its answer is dropped. `cut`: the end of it is missing. `silent`: nothing is done or said.
+    `refused`: 403.
+    """
+
+    def __init__(self, address: str) -> None:
+        at = urlsplit(address)
+        self.store = str(at.hostname), int(at.port or 80)
+        self.fault, self.of, self.n = "", "", 0
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def does(self, fault: str, of: str, n: int = 1) -> None:
+        self.fault, self.of, self.n = fault, of, n
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=self.listening.accept()[:1], daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            request = _whole(client)
+            head = request.partition(b"\r\n")[0].decode()
+            fault = self.fault if self.n and re.search(self.of, head) else ""
+            self.n -= bool(fault)
+            if fault == "silent":
+                time.sleep(20)
+            elif fault == "refused":
+                client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            else:
+                answer = self._of_store(request)
+                client.sendall({"lost": b"", "cut": answer[:-20]}.get(fault, answer))
+
+    def _of_store(self, request: bytes) -> bytes:
+        head, _, body = request.partition(b"\r\n\r\n")
+        with socket.create_connection(self.store) as store:
+            store.sendall(re.sub(rb"(?i)\r\nconnection:[^\r]*", b"", head) + b"\r\nConnection: close\r\n\r\n" + body)
+            return b"".join(iter(lambda: store.recv(65_536), b""))
+
+
+def _whole(client: socket.socket) -> bytes:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += client.recv(65_536)
+    length = re.search(rb"(?i)content-length: *(\d+)", got)
+    while length and len(got.partition(b"\r\n\r\n")[2]) < int(length[1]):
+        got += client.recv(65_536)
+    return got
+
+
+@pytest.fixture
+def line(url: str, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+    made = Line(endpoint)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", made.url)
+    monkeypatch.setenv("SALON_STORE_WAIT_S", "3")
+    yield made
+    made.listening.close()
+
+
+def test_who_made_an_object_knows_it_where_the_answer_was_lost(url: str, line: Line) -> None:
+    """Else a new publication would be another run's, and its alerts nobody's."""
+    line.does("lost", "PUT .*manifest")
+    assert Bucket(url).create("manifest.json", b"{}")
+    assert line.n == 0
+    assert not Bucket(url).create("manifest.json", b"{}")
+
+
+def test_a_deletion_whose_answer_was_cut_is_asked_for_again(url: str, line: Line) -> None:
+    bucket = Bucket(url)
+    bucket.put("a", b"a")
+    line.does("cut", "POST .*delete")
+    bucket.delete(["a", "b"])
+    assert (line.n, bucket.below("")) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [lambda bucket: bucket.get("a"), lambda bucket: bucket.put("a", b"a"), lambda bucket: bucket.below("")],
+    ids=["GET", "PUT", "LIST"],
+)
+def test_a_store_that_says_nothing_is_waited_for_as_one_that_is_away(
+    url: str, line: Line, asked: Callable[[Bucket], None]
+) -> None:
+    line.does("silent", ".", n=100)
+    began = time.monotonic()
+    with pytest.raises(StoreError, match=r"or set SALON_STORE_WAIT_S \(3 s now\)"):
+        asked(Bucket(url))
+    assert time.monotonic() - began < 10
+
+
+def test_a_connection_that_says_nothing_is_given_up_for_another(url: str, line: Line) -> None:
+    line.does("silent", "PUT")
+    Bucket(url).put("a", b"a")
+    assert Bucket(url).get("a") is not None
+
+
+def test_who_is_refused_is_not_told_to_wait_longer(url: str, line: Line) -> None:
+    line.does("refused", "GET")
+    with pytest.raises(StoreError, match="403 Forbidden") as raised:
+        Bucket(url).get("a")
+    assert "SALON_STORE_WAIT_S" not in str(raised.value)
