@@ -17,7 +17,7 @@ from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
-from schemas.errors import GateBlockedError, ProviderError
+from schemas.errors import GateBlockedError, ProviderError, SalonError
 from tasks.judge.batch.folders import BatchResults
 from tasks.stopping import heeding_sigterm
 
@@ -61,6 +61,10 @@ def benchmark(
             raise
         except ProviderError:
             kept_anew(RunContext.of(run, reporter=reporter), file)()
+            raise
+        except SalonError:
+            if reporter.made is not None:  # another start finds it there, and would tell nobody of it
+                show_in_prefect(run, reporter.made, reporter.made.cells)
             raise
         show_in_prefect(run, summary, summary.cells)
         return summary

@@ -159,7 +159,7 @@ def judge_changed(changes: Sequence[ModelChange]) -> list[Alert]:
 def no_fresh_checkpoint(checkpoints: Mapping[str, str], same_as: date) -> Alert:
     """The event that no model has had a newer checkpoint since the night before."""
     named = [f"{model}/{checkpoint}" for model, checkpoint in checkpoints.items()]
-    says = f"no fresh checkpoint since the night of {same_as}: still {', '.join(named[:N_LISTED])}"
+    says = f"no fresh checkpoint since the night of {same_as}: the newest is {', '.join(named[:N_LISTED])}"
     return Alert(
         NIGHT_STALE, {"says": says, "n_all": len(named), "checkpoints": named[:N_LISTED], "same_as": same_as.isoformat()}
     )

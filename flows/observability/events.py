@@ -121,11 +121,13 @@ def _emitted(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> dict[st
     """The name of each event by its id."""
     if not is_in_flow_run():
         return {}
+    from prefect import runtime
     from prefect.events import emit_event
 
     resource = {
         "prefect.resource.id": f"salon.benchmark.{benchmark}", "prefect.resource.name": benchmark,
         "salon.run-date": run_date.isoformat(),
+        "salon.started-by": "deployment" if runtime.deployment.id else "command",  # whose failed run Prefect tells of
     }  # fmt: skip
     named = {"benchmark": benchmark, "run_date": run_date.isoformat()}
     sent = [emit_event(alert.name, resource, payload=dict(alert.payload) | named) for alert in alerts]

@@ -43,6 +43,7 @@ class Reporter:
     on_word: Callable[[str], None] | None = None  # told of each sentence, for the log of the flow's run
     ran: Mapping[str, object] = field(default_factory=dict)  # the run's row in `runs` once it ended, and its replies by status
     attempts: Counter[str] = field(default_factory=Counter)  # to the judges, by how they ended
+    made: "RunSummary | None" = None  # what the run published, from then on
     heard: "Outcome | None" = None  # what this process has heard of a run's requests, while it asks
     _bars: Progress | None = None
     _ids: dict[str, TaskID] = field(default_factory=dict)

@@ -116,6 +116,7 @@ def run_pipeline(
         pairs, judges = boards_in(published.folder), run.benchmark.judges
         summary = RunSummary(dataset, n_requests, asked, published, cells, run.benchmark.gate, imported, pairs, judges)
         record(run, begun, asked, summary.outcome, published.publication_id)
+        run.reporter.made = summary
     _note_what_came_of_it(run, night, published, run.benchmark.limits.max_usd if asked.is_spent else None)
     return summary
 

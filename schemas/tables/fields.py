@@ -224,7 +224,9 @@ OUTCOME = text(
     "nothing was published; `stopped`: it ended earlier, by an error, killed or told to stop; or `judged`: an exam or a probe, "
     "which publish nothing.",
 )
-N_REQUESTS = count("n_requests", "Distinct requests in the plan; where adaptive asking stopped early, those that the run came to.")
+N_REQUESTS = count(
+    "n_requests", "Distinct requests in the plan; where adaptive asking stopped early, those that the run came to."
+)
 N_CACHED = count("n_cached", "Requests whose reply was already stored (cache hits).")
 N_ASKED = count("n_asked", "Attempts sent in this run, including retries and re-asks.")
 N_SAMPLES = count("n_samples", "Samples in the dataset.")

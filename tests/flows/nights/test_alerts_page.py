@@ -36,5 +36,4 @@ def test_every_event_is_documented_and_no_automation_waits_for_another() -> None
             AutomationCore.model_validate(automation)
             assert automation["enabled"] is True
             waited |= set(automation["trigger"]["expect"])
-    # A night that is given up is a Failed run, which Prefect's own event tells of: one alert.
-    assert waited == set(alerting.EVENTS) - {alerting.NIGHT_FAILED}
+    assert waited == set(alerting.EVENTS)

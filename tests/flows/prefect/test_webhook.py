@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from prefect import flow, tags
@@ -79,7 +80,11 @@ def server(tmp_path: Path, prefect_tables: Path) -> Iterator[RunningPrefect]:
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 def test_every_alert_reaches_the_webhook_once_and_deploy_says_whom(
-    tmp_path: Path, server: RunningPrefect, received: tuple[str, list[str]], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    server: RunningPrefect,
+    received: tuple[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, texts = received
     file = tmp_path / "b.toml"
@@ -101,10 +106,14 @@ def test_every_alert_reaches_the_webhook_once_and_deploy_says_whom(
             raise RuntimeError("the judge is down: given up")
 
         time.sleep(5)  # the server's triggers are loaded every few seconds
+        monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", str(uuid4()))
         with tags("salon"), pytest.raises(RuntimeError):
             night()
+        monkeypatch.delenv("PREFECT__RUNTIME__DEPLOYMENT__ID")
+        by_command = night_failed("no deployment began it", None)
+        flow(name="told-by-command")(lambda: send("told", NIGHT, [by_command]))()
         tell_what_is_left()
-        wanted = {*(alert.name for alert in ALERTS), "given up"}
+        wanted = {*(alert.name for alert in ALERTS), "given up", "no deployment began it"}
         missing, give_up_s = wanted, time.monotonic() + LIMIT_S
         while missing and time.monotonic() < give_up_s:
             time.sleep(0.2)
