@@ -43,12 +43,15 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric], 
 
     It is derived from publications alone and made anew whole, so a reader meets the old table or the new one; so is
     `salon.duckdb`, which is written from the first night on and holds drift and runs too. Of two runs that end together on a
-    machine the second begins after the first: who writes last has read all that was published before. `say` is told of damaged
-    files of `salon.duckdb`.
+    machine the second begins after the first: who writes last has read all that was published before. `say` is told what is left
+    out, and of damaged files.
     """
     with deriving(lake_root, benchmark):
-        target, lost = None, {one.publication_id for one in left_out(lake_root, benchmark)}
-        nights = [one for one in nightly_publications(lake_root, benchmark) if one.publication_id not in lost]
+        target, lost = None, list(left_out(lake_root, benchmark))
+        for one in lost:
+            say(f"left out of {one.of}: {one.why}")
+        gone = {one.publication_id for one in lost}
+        nights = [one for one in nightly_publications(lake_root, benchmark) if one.publication_id not in gone]
         keep_rubrics(lake_root, rubrics)
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))

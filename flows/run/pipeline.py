@@ -13,7 +13,6 @@ from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.ended import ended_series
 from flows.nights.index import rewrite_index
-from flows.nights.left_out import left_out
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
@@ -130,8 +129,7 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
         note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics, run.reporter.say)
-    said = [f"left out of {one.of}: {one.why}" for one in left_out(run.lake.root, run.benchmark.name)]
-    said += filter(None, [read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None])
+    said = list(filter(None, [read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None]))
     said += [f"{says}; {advice}" for says, advice in (ended_series(run, run.run_date) if night else ())]
     for sentence in said:
         run.reporter.say(sentence)
