@@ -6,16 +6,14 @@ functions. A score depends on which errors happened, never on which colour, plac
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import permutations, product
+from itertools import product
 from random import Random
 
-from demo.comparing import preference
 from demo.scenes import Errors, ask, compose
 from demo.scoring import alignment, composition, image_aspects
 from demo.world import CATEGORIES, CHECKPOINTS, CONTENT_ERROR, RATES
 
 MACRO = "__macro__"
-_WON = {"first": 1.0, "tie": 0.5, "second": 0.0}
 Key = tuple[str, str, str, str]
 
 
@@ -47,35 +45,6 @@ def outcomes(checkpoint: str, category: str) -> Iterator[tuple[Errors, float]]:
         for is_there, chance in zip(happened, chances, strict=True):
             probability *= chance if is_there else 1 - chance
         yield Errors(CONTENT_ERROR[category] if happened[0] else None, *happened[1:]), probability
-
-
-@lru_cache(maxsize=1)
-def expected_wins() -> dict[tuple[str, str, str, str], float]:
-    """(checkpoint, other checkpoint, dimension, category or "__macro__") -> expected share of wins, ties as halves.
-
-    Two checkpoints make their errors apart from each other.
-    """
-    wins: dict[tuple[str, str, str, str], float] = {}
-    for one, other in permutations(CHECKPOINTS, 2):
-        for category in CATEGORIES:
-            for (mine, p_mine), (theirs, p_theirs) in product(outcomes(one, category), outcomes(other, category)):
-                for dimension, won in wins_of(category, mine, theirs).items():
-                    key = (one, other, dimension, category)
-                    wins[key] = wins.get(key, 0.0) + p_mine * p_theirs * won
-    dimensions = {dimension for _, _, dimension, _ in wins}
-    for one, other in permutations(CHECKPOINTS, 2):
-        for dimension in dimensions:
-            wins[one, other, dimension, MACRO] = sum(wins[one, other, dimension, name] for name in CATEGORIES) / len(CATEGORIES)
-    return wins
-
-
-@lru_cache(maxsize=100_000)
-def wins_of(category: str, mine: Errors, theirs: Errors, seed: int = 0) -> dict[str, float]:
-    """Dimension of `preference` -> 1 where a picture with `mine` wins against one with `theirs`, 0.5 where they tie."""
-    rng = Random(seed)
-    asked = ask(category, 1, rng)[0]
-    compared = preference(asked, compose(asked, mine, rng), compose(asked, theirs, rng))
-    return {dimension: _WON[word] for dimension, (word, _) in compared.items()}
 
 
 def scores_of(category: str, errors: Errors, seed: int = 0) -> dict[tuple[str, str], float]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from rubrics.model import ReplyFormat, Rubric, Variant
 
 _NUMBER = r"(\d{1,4}(?:\.\d+)?)"
-_NOT_IN = r"(?<![\w.,/-])"
 _SPANS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (

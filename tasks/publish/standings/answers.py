@@ -131,7 +131,7 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
     other, where = rows[0]["predecessor"], _in(map(_measure, rows), measures)
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
     if not tested:
-        reasons = ", or ".join(sorted({why_not_compared(row, "predecessor") for row in rows}))
+        reasons = ", or ".join(sorted(set(map(why_not_compared, rows))))
         if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
             return f"{one} was not compared with {other}: {reasons}."
         return f"{one} against {other}{where}: {_figure(rows[0])}, not tested: {reasons}."

@@ -40,9 +40,9 @@ _NOT_COMPARED = {
 }
 
 
-def why_not_compared(row: Row, other: str) -> str:
-    """Why there is no difference to `other`, or no p of it."""
-    reason = row[f"reason_{other}"]
+def why_not_compared(row: Row) -> str:
+    """Why there is no difference to the predecessor, or no p of it."""
+    reason = row["reason_predecessor"]
     return _NOT_COMPARED.get(reason, str(reason or "no reason given").replace("_", " "))
 
 
