@@ -65,64 +65,54 @@ class ProviderError(SalonError):
     judge_id: str = ""  # whose, where it is known
 
 
-class AccountError(ProviderError):
+class LastingProviderError(ProviderError):
+    """The same work a little later ends the same way."""
+
+    may_pass = False
+
+
+class PaidAgainError(LastingProviderError):
+    """Each further try may be paid for and end the same way: a person has to look first."""
+
+
+class AccountError(LastingProviderError):
     """The provider does not accept the key, or the account has no credit: trying again does not help."""
 
-    may_pass = False
 
-
-class NotThereError(ProviderError):
+class NotThereError(LastingProviderError):
     """Nobody was met at the judge's address in this run: it is wrong, or the server is not started."""
 
-    may_pass = False
 
-
-class ProviderDownError(ProviderError):
+class ProviderDownError(LastingProviderError):
     """The provider answers nothing, or with errors of its own alone: it was waited for, and each time-out may be billed."""
 
-    may_pass = False
 
-
-class RejectedError(ProviderError):
+class RejectedError(PaidAgainError):
     """The provider rejects request after request in the same words: what is sent has to change first."""
 
-    may_pass = False
 
-
-class MissingInputError(ProviderError):
+class MissingInputError(PaidAgainError):
     """The judge says of more than a few requests that it was given nothing to judge: its endpoint may drop pictures."""
 
-    may_pass = False
 
-
-class UnreadableError(ProviderError):
+class UnreadableError(PaidAgainError):
     """None of the judge's first replies can be read: the prompt, its parameters or the judge have to change first."""
 
-    may_pass = False
 
-
-class BatchCancelledError(ProviderError):
+class BatchCancelledError(PaidAgainError):
     """Somebody cancelled a batch at the provider: only who starts a run has its requests billed again."""
 
-    may_pass = False
 
-
-class BatchFailedError(ProviderError):
+class BatchFailedError(PaidAgainError):
     """The provider failed batch after batch as a whole: each further one is uploaded, validated and failed like these."""
 
-    may_pass = False
 
-
-class BatchLostError(ProviderError):
+class BatchLostError(PaidAgainError):
     """The provider no longer knows a batch that this run handed over: another one might be lost like it, and billed too."""
 
-    may_pass = False
 
-
-class JudgeChangedError(ProviderError):
+class JudgeChangedError(PaidAgainError):
     """Another model answers under the judge's name than when the plan was begun."""
-
-    may_pass = False
 
 
 class BudgetReachedError(SalonError):

@@ -8,18 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from schemas.errors import (
-    BatchCancelledError,
-    BatchFailedError,
-    BatchLostError,
-    JudgeChangedError,
-    MissingInputError,
-    ProviderError,
-    RejectedError,
-    SalonError,
-    StoreError,
-    UnreadableError,
-)
+from schemas.errors import PaidAgainError, ProviderError, SalonError, StoreError
 from tasks.stopping import STOP, check_not_stopped
 
 FIRST_WAIT_S: Final = 5.0
@@ -84,13 +73,8 @@ def _left_s(gives_up_at: datetime | None) -> float:
     return (gives_up_at - datetime.now(UTC)).total_seconds() if gives_up_at else 0.0
 
 
-_OF_EACH_TRY = (
-    BatchCancelledError, BatchFailedError, BatchLostError, JudgeChangedError, MissingInputError, RejectedError, UnreadableError,
-)  # fmt: skip
-
-
 def _may_pass(error: Exception) -> bool:
     """Exit code 3, and a fault of Salon's own; not what each try would pay for, nor what a user has to mend."""
-    if isinstance(error, _OF_EACH_TRY):
+    if isinstance(error, PaidAgainError):
         return False
     return not isinstance(error, SalonError) or error.exit_code == StoreError.exit_code
