@@ -6,7 +6,6 @@ leaderboard has it: one question has one answer, corrected in one family.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +20,7 @@ from schemas.tables.table import Table
 from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_table
 from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.deltas import corrected_deltas
-from tasks.aggregate.agreement.estimates import MAX_RATERS
+from tasks.aggregate.agreement.estimates import MAX_RATERS, Made
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.label_check import label_check
 from tasks.aggregate.agreement.metrics import Floats
@@ -35,7 +34,7 @@ from tasks.aggregate.agreement.powered import (
     with_raters,
 )
 from tasks.aggregate.agreement.rated import rated_dimensions
-from tasks.aggregate.intervals import ClusteredMean, Counts, Interval, interval, rounded
+from tasks.aggregate.intervals import Counts, Interval, interval, rounded
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import Reference, StageContext
 
@@ -79,26 +78,15 @@ def _dimension_rows(rated: Rated, blocked: Blocked) -> Iterator[Row]:
                 yield _row(rated, judge.name, scope, estimator, made, blocked) | check.row
 
 
-class _Made(NamedTuple):
-    """A mean and its lambda, or why there is none; prompts used, and those labelled; the raters' part of its standard error."""
-
-    mean: ClusteredMean | None
-    tuning: float | None
-    reason: AgreementReason | None
-    n_prompts: int
-    n_labelled: int
-    spread: RaterSpread | None = None
-
-
-def _labels(rated: Rated, labels: Assessment, scope: Scope) -> _Made:
+def _labels(rated: Rated, labels: Assessment, scope: Scope) -> Made:
     means = _prompt_means(labels.values, scope)
     there = means[~np.isnan(means)]
     if not len(there):
-        return _Made(None, None, AgreementReason.NO_RATINGS, 0, 0)
+        return Made(None, AgreementReason.NO_RATINGS, 0, 0)
     if not labels.has_scale:
-        return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there))
+        return Made(None, AgreementReason.SCALE_NOT_DECLARED, len(there), len(there))
     spread = _raters_part(rated, scope, ~np.isnan(means))
-    return _Made(with_raters(mean_of_prompts(there), spread), None, None, len(there), len(there), spread)
+    return Made(with_raters(mean_of_prompts(there), spread), None, len(there), len(there), spread=spread)
 
 
 def _raters_part(rated: Rated, scope: Scope, is_used: np.ndarray) -> RaterSpread | None:
@@ -109,25 +97,25 @@ def _raters_part(rated: Rated, scope: Scope, is_used: np.ndarray) -> RaterSpread
     return rater_spread(ratings, prompt_weights(is_used, np.zeros(len(is_used), dtype=np.int64)), rated.are_named)
 
 
-def _made(estimator: Estimator, rated: Rated, labels: Assessment, judge: Assessment, scope: Scope) -> _Made:
+def _made(estimator: Estimator, rated: Rated, labels: Assessment, judge: Assessment, scope: Scope) -> Made:
     judged, labelled = (_prompt_means(one.values, scope) for one in (judge, labels))
     has_score, has_label = ~np.isnan(judged), ~np.isnan(labelled)
     both, rest = has_score & has_label, has_score & ~has_label
     n_used, n_labelled = int(has_score.sum()), int(both.sum())
     if not n_used:
-        return _Made(None, None, AgreementReason.NO_SCORES, 0, int(has_label.sum()))
+        return Made(None, AgreementReason.NO_SCORES, 0, int(has_label.sum()))
     if estimator is Estimator.JUDGE:
-        return _Made(mean_of_prompts(judged[has_score]), None, None, n_used, n_labelled)
+        return Made(mean_of_prompts(judged[has_score]), None, n_used, n_labelled)
     if not labels.has_scale:
-        return _Made(None, None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled)
+        return Made(None, AgreementReason.SCALE_NOT_DECLARED, n_used, n_labelled)
     if not rest.any():
-        return _Made(None, None, AgreementReason.ALL_LABELLED, n_used, n_labelled)
+        return Made(None, AgreementReason.ALL_LABELLED, n_used, n_labelled)
     powered = powered_mean(labelled[both], judged[both], judged[rest], _categories(rated, scope)[both])
     if powered is None:
         is_few = n_labelled < MIN_LABELLED or int(rest.sum()) < 2
-        return _Made(None, None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled)
+        return Made(None, AgreementReason.TOO_FEW_PROMPTS if is_few else AgreementReason.NO_VARIATION, n_used, n_labelled)
     spread = _raters_part(rated, scope, both)
-    return _Made(with_raters(powered.clustered(), spread), powered.tuning, None, n_used, n_labelled, spread)
+    return Made(with_raters(powered.clustered(), spread), None, n_used, n_labelled, powered.tuning, spread)
 
 
 def _prompt_means(values: Floats, scope: Scope) -> Floats:
@@ -147,12 +135,10 @@ def _categories(rated: Rated, scope: Scope) -> Counts:
     return found
 
 
-def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: _Made, blocked: Blocked) -> Row:
+def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: Made, blocked: Blocked) -> Row:
     why_blocked = blocked.why(rated, judge, estimator, (scope.category, scope.model, scope.checkpoint))
     is_blocked = why_blocked is not None and made.reason is not AgreementReason.NO_SCORES
-    mean, tuning, reason, n_prompts, n_labelled, spread = (
-        made._replace(mean=None, tuning=None, spread=None) if is_blocked else made
-    )
+    mean, reason, n_prompts, n_labelled, tuning, spread, _ = made.withheld() if is_blocked else made
     if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None

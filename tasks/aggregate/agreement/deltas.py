@@ -119,7 +119,7 @@ def _comparison_rows(one: _Dimension, run: Settings, blocked: Blocked) -> Iterat
                     figure = made(estimator, values, part.strata)
                     whys = (blocked.why(one.grid.rated, judge, estimator, (place, *systems[end])) for end in (a, b))
                     if any(whys) and figure.reason is not AgreementReason.NO_SCORES:
-                        figure = _withheld(figure)
+                        figure = figure.withheld()
                     yield ends | {"comparison": kind.value, "family": family} | _row(one, judge, place, estimator, figure)
 
 
@@ -142,11 +142,6 @@ def _pairs(systems: Sequence[System], run: Settings) -> Iterator[tuple[Compariso
     if len(systems) <= run.statistics.max_ranked:
         for a, b in combinations(range(len(systems)), 2):
             yield ComparisonKind.EACH_OTHER, a, b
-
-
-def _withheld(figure: Made) -> Made:
-    """Of a blocked cell: nothing but what it would have been made of."""
-    return Made(None, AgreementReason.BLOCKED, figure.n_prompts, figure.n_labelled)
 
 
 def _row(one: _Dimension, judge: str | None, place: str, estimator: Estimator, figure: Made) -> Row:
@@ -194,7 +189,7 @@ def _standing_rows(one: _Dimension, blocked: Blocked) -> Iterator[Row]:
                     figure = made(estimator, one.values(judge, part.rows, number), part.strata)
                     why_blocked = blocked.why(rated, judge, estimator, (place, model, checkpoint))
                     is_blocked = why_blocked is not None and figure.reason is not AgreementReason.NO_SCORES
-                    figure = _withheld(figure) if is_blocked else figure
+                    figure = figure.withheld() if is_blocked else figure
                     mean, reason = figure.mean, figure.reason
                     if mean and not rated.low <= mean.mean <= rated.high:
                         mean, reason = None, AgreementReason.OFF_SCALE

@@ -46,6 +46,10 @@ class Made(NamedTuple):
     spread: RaterSpread | None = None
     strata: tuple[tuple[float, int], ...] = ()
 
+    def withheld(self) -> "Made":
+        """Of a blocked cell: nothing but what it would have been made of."""
+        return Made(None, AgreementReason.BLOCKED, self.n_prompts, self.n_labelled)
+
 
 def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:
     """A mean, or mean difference, of prompts, every category weighing the same. Needs MIN_LABELLED where people are in it."""
