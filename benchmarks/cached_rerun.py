@@ -1,20 +1,16 @@
-"""Measure a run that asks nothing: a million cached judgements of one rubric to a published table, CPU a stage and peak memory.
+"""Measure a run that asks nothing: a million cached judgements of one rubric to a published table, CPU and memory by stage.
 
     python -m benchmarks.cached_rerun --judgements 1000000 [--rubric composition] [--shard-size 500]
 
 The samples table, with pictures of a few bytes, and the ledger's replies are synthetic; everything else is the product: the
-stages of `salon run` after ingest, inside a flow, their shards as Prefect tasks, each run in a process of its own. The runs are
-`fill` (the lake holds samples alone; the ledger is filled between plan and judge), `again` (the same command the same day: its
-publication exists) and `next day` (the same inputs under another date: checks, aggregates, publishes).
+stages of `salon run` after ingest, each run in a process of its own. The runs are `fill` (the lake holds samples alone; the
+ledger is filled between plan and judge), `again` (the same command the same day: its publication exists) and `next day` (the
+same inputs under another date: checks, aggregates, publishes).
 """
 
 import argparse
-import os
-import resource
-import shutil
-import subprocess
+import json
 import sys
-import tempfile
 import time
 from datetime import date
 from pathlib import Path
@@ -23,11 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-N_CHECKPOINTS, N_IMAGES, CATEGORIES = 40, 4, ("single_object", "two_object", "counting", "colors", "position", "color_attr")
+from benchmarks.growth_parts.lake import CATEGORIES, JUDGE, N_CHECKPOINTS, N_IMAGES, digests, texts
+from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
+
 RUNS = {"fill": date(2026, 1, 1), "again": date(2026, 1, 1), "next day": date(2026, 1, 2)}
 DATASET = "d" * 64
-JUDGE = "eye-2026-01-01"
-SAID = "the picture shows most of what was asked for, though one of its objects stands elsewhere and has another colour"
 
 
 def main() -> int:
@@ -41,77 +37,42 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.run:
         return measure(arguments)
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
+    with folder_or_temporary(arguments.folder) as folder:
         if not (folder / "lake" / "samples").is_dir():
             write_samples(folder, arguments.judgements, arguments.shard_size)
-        for name in RUNS:
-            command = [sys.executable, "-m", "benchmarks.cached_rerun", *sys.argv[1:], "--folder", str(folder), "--run", name]
-            if subprocess.run(command, check=False).returncode:
-                return 1
-        return 0
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
+        given = {name: value for name, value in vars(arguments).items() if value is not None} | {"folder": folder}
+        return int(not all(measured_apart("benchmarks.cached_rerun", **given | {"run": name}) for name in RUNS))
 
 
 def measure(arguments: argparse.Namespace) -> int:
-    """One run, with the CPU of each stage."""
+    """One run, with the CPU and the memory of each stage; "start" is what fills the ledger, and no part of the total."""
+    usage, began = Usage(), time.monotonic()
     from flows.executors.choose import opened_executor
     from flows.run import judging, pipeline, stages
     from flows.run.context import RunContext
 
-    clock, opened_run = Clock(), opened(arguments).having(dataset_id=DATASET, run_id="cached")
-    clock.say("start up")
-
-    def stage_by_stage(run: RunContext) -> Any:
+    opened_run = opened(arguments).having(dataset_id=DATASET, run_id="cached")
+    with opened_executor(opened_run) as executor:
+        run = RunContext.of(opened_run, executor)
+        usage.say("start up")
         planned = stages.plan(run)
         run = run.having(plan_id=planned.plan_id)
-        clock.say("plan")
+        usage.say("plan")
         if arguments.run == "fill":
             fill_ledger(run, planned.plan_id, arguments.rubric)
-            clock.say("(fill the ledger)")
+            usage.say("start")
         asked = judging.judge(run, planned.parts)
-        clock.say("judge")
+        usage.say("judge")
         assert (asked.n_asked, asked.n_cached) == (0, arguments.judgements), asked
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
-        clock.say("snapshot")
+        usage.say("snapshot")
         run = run.having(reading_id=stages.read(run, planned))
-        clock.say("read")
-        found = pipeline.finish(run)
-        clock.say("finish")
-        return found
-
-    with opened_executor(opened_run) as executor:
-        published, cells = stage_by_stage(RunContext.of(opened_run, executor))
-    peak_gb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{arguments.run}: CPU {clock.total_s:.1f} s, wall {clock.wall_s:.1f} s, peak {peak_gb:.2f} GB on {os.cpu_count()} cores"
-    )
-    print("  " + ", ".join(f"{stage} {spent_s:.1f}" for stage, spent_s in clock.stages.items()))
-    print(f"  publication {published.publication_id[:12]}, new: {published.is_new}, {cells.height} means")
+        usage.say("read")
+        published, cells = pipeline.finish(run)
+        usage.say("finish")
+    found = {"wall_s": round(time.monotonic() - began, 1), "is_new": published.is_new, "means": cells.height}
+    print(json.dumps({"run": arguments.run, **found, **usage.told(arguments.judgements)}), flush=True)
     return 0
-
-
-class Clock:
-    """CPU seconds of this process, stage by stage; what stands in brackets is no part of the total."""
-
-    def __init__(self) -> None:
-        self.stages: dict[str, float] = {}
-        self.started, self.last = time.monotonic(), 0.0
-
-    def say(self, stage: str) -> None:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        now = used.ru_utime + used.ru_stime
-        self.stages[stage], self.last = now - self.last, now
-
-    @property
-    def total_s(self) -> float:
-        return sum(spent_s for stage, spent_s in self.stages.items() if not stage.startswith("("))
-
-    @property
-    def wall_s(self) -> float:
-        return time.monotonic() - self.started
 
 
 def opened(arguments: argparse.Namespace) -> Any:
@@ -133,7 +94,6 @@ def opened(arguments: argparse.Namespace) -> Any:
 
 def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
     """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
-    from benchmarks.growth_parts.lake import digests
     from schemas.tables.stored import SAMPLES
     from tasks.lake.reading import Lake
     from tasks.lake.writing import stage
@@ -161,26 +121,19 @@ def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
 
 
 def fill_ledger(run: Any, plan_id: str, rubric: str) -> None:
-    """A reply of about 25 words for every request of the plan, part by part; one in a hundred is no answer."""
+    """A reply for every request of the plan, part by part."""
     from schemas.tables.stored import REQUESTS
     from tasks.ledger.ledger import Ledger
 
     draw = np.random.default_rng(1)
     with Ledger(run.ledger_url) as ledger:
-        for path in run.lake.parts(REQUESTS, plan_id)[::1]:
+        for path in run.lake.parts(REQUESTS, plan_id):
             requests = pl.read_parquet(path, columns=["request_key", "variant"])
-            ledger.store_rows([_reply(key, variant, run.rubrics[rubric], draw) for key, variant in requests.iter_rows()])
+            said = texts(requests["variant"].to_list(), run.rubrics[rubric], draw)
+            ledger.store_rows([_reply(key, text, draw) for key, text in zip(requests["request_key"], said, strict=True)])
 
 
-def _reply(key: str, variant: str | None, rubric: Any, draw: np.random.Generator) -> dict[str, Any]:
-    said = SAID[: int(draw.integers(40, len(SAID)))]
-    if rubric.id == "alignment":
-        text = f"Reasoning: {said}.\nScore: {draw.integers(1, 6)}"
-    else:
-        pairs = (f'"{key}": {{"score": {draw.integers(0, 11)}, "explanation": "{said}"}}' for key in rubric.variant(variant).keys)
-        text = "{" + ", ".join(pairs) + "}"
-    if draw.random() < 0.01:
-        text = "I cannot see a picture."
+def _reply(key: str, text: str, draw: np.random.Generator) -> dict[str, Any]:
     return {
         "request_key": key, "ask_index": 0, "status": "answered", "reply_text": text.encode(), "finish_reason": b"stop",
         "refusal_text": None, "error_detail": None, "judge_model": JUDGE, "answered_model": JUDGE.encode(), "n_input_tokens": 900,

@@ -9,9 +9,7 @@ folder's lake, written before, is only asked; `strace -f -e trace=openat` around
 
 import argparse
 import json
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth_parts.nights import FIRST, NAME, copy_night, make_world, read_template, real_night
-from benchmarks.growth_parts.usage import Usage
+from benchmarks.growth_parts.usage import Usage, folder_or_temporary
 from demo.running import running_judge
 from flows.night_opening import open_night
 from flows.nights.anchors import freeze
@@ -60,13 +58,8 @@ def main() -> int:
     if arguments.questions:
         ask(open_night(arguments.folder / f"{NAME}.toml", FIRST + timedelta(max(arguments.nights) - 1)))
         return 0
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
-        with running_judge() as url:
-            measure(folder, url, sorted(arguments.nights))
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
+    with folder_or_temporary(arguments.folder) as folder, running_judge() as url:
+        measure(folder, url, sorted(arguments.nights))
     return 0
 
 
