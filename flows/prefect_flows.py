@@ -1,5 +1,9 @@
-"""Every flow as Prefect's: what a deployment runs, and what a command starts where a Prefect server is configured."""
+"""Every flow as Prefect's: what a deployment runs, and what a command starts where a Prefect server is configured.
 
+How a run that ended well stands on the server: its state's name, and the sentence that the UI shows of it.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -8,27 +12,33 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
 from uuid import UUID
 
+import polars as pl
 from prefect import Flow, flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.states import Crashed
+from prefect.states import Completed, Crashed
 
 from flows.agreement import hold_against_people
 from flows.backfill import backfill as run_backfill
 from flows.benchmark import benchmark as run_benchmark
+from flows.nightly import NightSummary
 from flows.nightly import nightly as run_nightly
+from flows.nights.shortfall import commonest
 from flows.observability.final_state import tell_at_the_end
-from flows.observability.progress import current
+from flows.observability.progress import RunSummary, current
 from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
+from flows.partitions.ends import BackfillSummary
 from flows.prefect_server import now_or_due
-from flows.run_ends import end_of
 from schemas.benchmark.file import load_benchmark
 from schemas.errors import SalonError, StoppedError
+from schemas.statuses.cells import CellStatus
+from tasks.publish.standings.pair_boards import n_rates
 
 Out = TypeVar("Out")
 P = ParamSpec("P")
 
-
+BLOCKED = "Blocked"
+NOT_CURRENT = "Not current"
 _ENDED: ContextVar[list[tuple[Any, Exception | None]]] = ContextVar("ended")
 """What the function of the flow that runs here gave, or raised, once it ended: its server may fail before it is told."""
 
@@ -82,6 +92,41 @@ def _run_name(*, is_night: bool) -> str:
     if day is None and is_night:
         day = benchmark.nightly.newest_due(now_or_due()).date()
     return benchmark.name if day is None else f"{benchmark.name} {day}"
+
+
+def end_of(given: object) -> State | None:
+    """The state for what a flow returned; None where it published nothing and has nothing to say.
+
+    Each is of the type COMPLETED, also where the command ends with 1: nothing failed, and what waits for a failure, to send a
+    message or to start the run again, has nothing to do. What alarms are the events.
+    """
+    if isinstance(given, NightSummary):
+        night = f"the night of {given.run_date}"
+        if given.run is None:
+            said = f"{night} was already published ({given.publication_id[:12]}); nothing was sent"
+            return Completed(message=said, data=given)
+        stale = "" if given.same_as is None else f"; no fresh checkpoint since the night of {given.same_as}"
+        more = "".join(f"; {said}" for said in (*given.gone, *given.late, given.changed_samples) if said)
+        return Completed(name=_name(given.run), message=f"{night} is {_published(given.run)}{stale}{more}", data=given)
+    run = given.run if isinstance(given, BackfillSummary) else given
+    if not isinstance(run, RunSummary):
+        return None
+    return Completed(name=_name(run), message=_published(run), data=given)
+
+
+def _name(run: RunSummary) -> str:
+    if run.is_blocked:
+        return BLOCKED
+    return "Completed" if run.published.is_current else NOT_CURRENT
+
+
+def _published(run: RunSummary) -> str:
+    made, reasons = run.published, Counter(run.cells.filter(pl.col("status") == CellStatus.BLOCKED.value)["reason"].to_list())
+    current = "and current" if made.is_current else f"and did not become current: {made.why_not_current}"
+    named = f" ({commonest(reasons)})" if reasons else ""
+    said = f"published ({made.publication_id[:12]}) {current}; {run.n_cells:,} cells, {run.n_blocked or 'none'} blocked{named}"
+    n, n_blocked = n_rates(run.pairs)
+    return f"{said}; {n:,} win rates, {n_blocked or 'none'} blocked" if n else said
 
 
 def _remember(given: Any, error: Exception | None, end: State | None = None) -> None:

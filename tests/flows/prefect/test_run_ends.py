@@ -12,8 +12,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 
 from flows.nightly import NightSummary
 from flows.nights.record import notes
-from flows.prefect_flows import flow_of, nightly
-from flows.run_ends import end_of
+from flows.prefect_flows import end_of, flow_of, nightly
 from tests.flows.flow_support import Said
 from tests.support.night_world import World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
