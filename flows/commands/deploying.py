@@ -1,12 +1,13 @@
 """`salon deploy`, and what is printed of it. What it sets up on the Prefect server is flows/serving/deploying.py."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.commands.options import BenchmarkFile
 from flows.commands.serving import DEFAULT_POOL
-from flows.observability.terminal import Console, result_console
+from flows.observability.terminal import result_console
 
 if TYPE_CHECKING:
     from flows.serving.deploying import Deployed
@@ -38,43 +39,34 @@ def deploy(
     from flows.serving import deploying
 
     deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations, take_over))
-    _print_deployed(result_console(), deployed)
+    console = result_console()
+    for line in _told(deployed):
+        console.print(line, markup=False)
     return 0
 
 
-def _print_deployed(console: Console, deployed: "Deployed") -> None:
+def _told(deployed: "Deployed") -> Iterator[str]:
     """What was set up, who hears of a bad night, and how the runs get going."""
-    console.print(f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):")
+    yield f"On {deployed.api_url}, in the work pool {deployed.pool.name} ({deployed.pool.type}):"
     for name in deployed.deployments:
-        console.print(f"  deployment  {name}", markup=False)
+        yield f"  deployment  {name}"
     for name, other in deployed.taken_over:
-        console.print(f"  taken over  {name}: it ran {other}, whose nights now end", markup=False)
+        yield f"  taken over  {name}: it ran {other}, whose nights now end"
     for name in deployed.removed:
-        console.print(f"  removed     {name}: it ran the same file under an earlier name", markup=False)
+        yield f"  removed     {name}: it ran the same file under an earlier name"
     for name in deployed.kept_off:
-        console.print(
-            f"  stays off   {name}: so was its schedule under the earlier name; salon doctor says how to resume", markup=False
-        )
+        yield f"  stays off   {name}: so was its schedule under the earlier name; salon doctor says how to resume"
     for name in deployed.elsewhere:
-        console.print(
-            f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier",
-            markup=False,
-        )
-        console.print(f"              name: prefect deployment delete '{name}'", markup=False)
+        yield f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier"
+        yield f"              name: prefect deployment delete '{name}'"
     for name in deployed.automations:
-        console.print(f"  automation  {name}", markup=False)
+        yield f"  automation  {name}"
     if deployed.told:
         told = ", ".join(deployed.told)
-        console.print(
-            f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)",
-            markup=False,
-        )
+        yield f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)"
     else:
-        console.print(
-            "\nalerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>",
-            markup=False,
-        )
+        yield "\nalerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>"
     is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
     worker = "salon worker" if is_process else "prefect worker start"
-    console.print(f"runs need a worker:  {worker} --pool {deployed.pool.name}", markup=False)
-    console.print(f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch", markup=False)
+    yield f"runs need a worker:  {worker} --pool {deployed.pool.name}"
+    yield f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch"
