@@ -1,8 +1,7 @@
 """Freezing anchors: a set of judged samples chosen once, asked about every night. How is tasks/plan/dataset.py."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,17 @@ from typing import Any
 import polars as pl
 
 from flows.nights.record import notes
-from schemas.errors import CorruptLakeError, InputError
+from schemas.errors import InputError
 from schemas.statuses.rows import NO_FAILURES, SampleStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id, id_of_row
 from tasks.ingest.parts import commit, copy_part, discard
-from tasks.lake.atomic_files import write_bytes
-from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.notes import read_notes, write_note
 from tasks.lake.pictures import StoredDataset, with_pictures
 from tasks.lake.writing import stage
 from tasks.plan.anchors import as_role
 from tasks.publish.reading import current
-from tasks.regular_files import content_of
 
 N_LEVELS = 3
 """Within a category anchors are taken alike from the low, middle and high third of its scores: a judge may change at one end."""
@@ -78,23 +75,15 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     counted = pl.Series([row["source"].partition("/")[2] for row in rows]).value_counts(sort=True)
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     made = AnchorSet(key, now, publication.publication_id, len(rows), dict(sorted(counted.iter_rows())))
-    target = _folder(run.lake.root, run.benchmark.name) / f"{key}.json"
-    write_bytes(json.dumps(asdict(made), sort_keys=True, indent=1).encode(), target, run.lake.root / "staging")
-    push(run.lake.root, target)
+    write_note(run.lake.root, _folder(run.lake.root, run.benchmark.name) / f"{key}.json", made)
     return made
 
 
 def anchor_sets(lake_root: Path, benchmark: str) -> list[AnchorSet]:
     """Every set frozen for a benchmark, the one in use last. Raises CorruptLakeError."""
-    found: list[AnchorSet] = []
-    folder = _folder(lake_root, benchmark)
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
-    for path in folder.glob("*.json"):
-        try:
-            found.append(AnchorSet(**json.loads(content_of(path))))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is not a valid record of frozen anchors ({error}); restore it") from error
-    return sorted(found, key=lambda one: one.frozen_at)
+    folder, what = _folder(lake_root, benchmark), "a valid record of frozen anchors"
+    found = read_notes(lake_root, folder, lambda said: AnchorSet(**said), what, "restore it")
+    return sorted(found.values(), key=lambda one: one.frozen_at)
 
 
 def newest_anchor_set(lake_root: Path, benchmark: str) -> str | None:

@@ -148,7 +148,7 @@ def _in_use(bridges: pl.DataFrame) -> pl.DataFrame:
 
 def _files(lake_root: Path, benchmark: str) -> list[Path]:
     folder = _folder(lake_root, benchmark)
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    pull(lake_root, folder)
     return sorted(folder.glob("*.parquet"))
 
 

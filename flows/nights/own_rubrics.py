@@ -74,7 +74,7 @@ def kept_rubric(lake_root: Path, name: str, digest: str) -> Rubric | None:
     folder = _folder(lake_root, name, digest)
     for fetch in (False, True):
         if fetch:
-            pull(lake_root, folder.relative_to(lake_root).as_posix())
+            pull(lake_root, folder)
         try:
             found = load_rubric(folder)
         except RubricError:  # not there, or half of it: another Salon may have been killed while it kept it

@@ -4,18 +4,15 @@ A note is a small file of the lake beside the publications, `nights/<benchmark>/
 the night's own checkpoints, and a backfill makes publications too: the note tells the series which is which.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from schemas.benchmark.nightly import Nightly
-from schemas.errors import CorruptLakeError
-from tasks.lake.atomic_files import fsync_folder, write_bytes
-from tasks.lake.object_store.cache_folder import bucket_behind, pull, push
-from tasks.regular_files import content_of
+from tasks.lake.notes import drop_note, read_notes, write_note
 
 
 def mutex_name(name_in_ledger: str) -> str:
@@ -88,20 +85,14 @@ def note_night(
     due_by = night if earlier is None or earlier.schedule is None else earlier
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
     note = replace(note, schedule=due_by.schedule, timezone=due_by.timezone, gone=night.gone, late=night.late)
-    _write(lake_root, benchmark, run_date, note)
+    write_note(lake_root, note_file(lake_root, benchmark, run_date.isoformat()), note)
 
 
 def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:
     """Note the events that were sent of a night, beside those that were before."""
-    note = notes(lake_root, benchmark)[run_date.isoformat()]
-    _write(lake_root, benchmark, run_date, replace(note, told=sorted({*(note.told or ()), *names})))
-
-
-def _write(lake_root: Path, benchmark: str, run_date: date, note: NightNote) -> None:
-    content = json.dumps(asdict(note), sort_keys=True, indent=1).encode()
-    target = note_file(lake_root, benchmark, run_date.isoformat())
-    write_bytes(content, target, lake_root / "staging")
-    push(lake_root, target)
+    day = run_date.isoformat()
+    note = notes(lake_root, benchmark)[day]
+    write_note(lake_root, note_file(lake_root, benchmark, day), replace(note, told=sorted({*(note.told or ()), *names})))
 
 
 def note_file(lake_root: Path, benchmark: str, day: str) -> Path:
@@ -111,33 +102,22 @@ def note_file(lake_root: Path, benchmark: str, day: str) -> Path:
 
 def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
     """Every noted night of a benchmark by its date (ISO), oldest first. Raises CorruptLakeError."""
-    folder = _folder(lake_root, benchmark)
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
-    return {path.stem: _read(path) for path in sorted(folder.glob("*.json"))}
+    what, remedy = "a valid record of a night", "delete it and run that night again"
+    return read_notes(lake_root, _folder(lake_root, benchmark), _note, what, remedy)
 
 
 def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[str]:
     """Take away the notes of the nights that are this publication, so that each may be run again; their dates (ISO)."""
     days = [day for day, note in notes(lake_root, benchmark).items() if note.publication_id == publication_id]
-    bucket = bucket_behind(lake_root)
-    for path in (note_file(lake_root, benchmark, day) for day in days):
-        if bucket is not None:
-            bucket.delete([path.relative_to(lake_root).as_posix()])
-        path.unlink()
-        fsync_folder(path.parent)
+    for day in days:
+        drop_note(lake_root, note_file(lake_root, benchmark, day))
     return days
 
 
-def _read(path: Path) -> NightNote:
-    try:
-        said = json.loads(content_of(path))
-        note = NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
-        if note.schedule is not None:
-            Nightly.model_validate({"schedule": note.schedule, "timezone": note.timezone})
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptLakeError(
-            f"{path} is not a valid record of a night ({error}); delete it and run that night again"
-        ) from error
+def _note(said: Any) -> NightNote:
+    note = NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
+    if note.schedule is not None:
+        Nightly.model_validate({"schedule": note.schedule, "timezone": note.timezone})
     return note
 
 

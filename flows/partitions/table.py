@@ -208,7 +208,7 @@ def judge_digest(judge: Judge) -> str:
 def _folder(run: StageContext) -> Path:
     """Where the benchmark's rows are, as they are now."""
     folder = run.lake.root / PARTITIONS.name / run.benchmark.name
-    pull(run.lake.root, folder.relative_to(run.lake.root).as_posix())
+    pull(run.lake.root, folder)
     return folder
 
 

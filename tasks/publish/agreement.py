@@ -84,7 +84,7 @@ def find_agreement(lake_root: Path, benchmark: str, key: str) -> Path | None:
     folder = lake_root / "publish" / LAYOUT / benchmark / AGREEMENTS / key
     if not is_published(folder):
         return None
-    pull(lake_root, folder.relative_to(lake_root).as_posix())
+    pull(lake_root, folder)
     return folder
 
 
@@ -106,7 +106,7 @@ def publish_agreement(
     page = agreement_page(tables, name, judge, has_looks=has_looks)
     is_new = False if is_there else _written(lake_root, folder, Draft(name, tables, said), page)
     if not is_new:
-        pull(lake_root, folder.relative_to(lake_root).as_posix())
+        pull(lake_root, folder)
     pointer = name.said | {"manifest_sha256": hashlib.sha256(content_of(folder / MANIFEST)).hexdigest()}
     write_bytes(as_json(pointer), home / POINTER, staging)
     push(lake_root, home / POINTER)

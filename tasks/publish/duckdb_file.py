@@ -4,7 +4,6 @@ It stands beside the publications, not in one: the bytes of a DuckDB file are no
 """
 
 import functools
-import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -21,14 +20,14 @@ from schemas.tables.published import BENCHMARK_LONG, PREFERENCE_RATINGS, PREFERE
 from schemas.tables.stored import RUNS
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import locked, scratch, store_error, write_bytes
-from tasks.lake.object_store.cache_folder import bring, pull, push
+from tasks.lake.notes import read_notes
+from tasks.lake.object_store.cache_folder import bring, push
 from tasks.publish.duckdb_views import CURRENT, INTERVALS, OF_AGREEMENTS, OF_PUBLICATIONS, STORAGE, VIEWS, quoted, views_sql
 from tasks.publish.folders import AGREEMENTS, LAYOUT
 from tasks.publish.machine_tables import LARGE_NAMES, LISTING
 from tasks.publish.reading import Publication, readable
 from tasks.publish.small_tables import files_of, pull_small, put_back
 from tasks.publish.withdrawn import taken_back
-from tasks.regular_files import content_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -157,14 +156,9 @@ def _list_publications(
 
 def noted_nights(lake_root: Path, benchmark: str) -> set[str]:
     """The publications that `salon nightly` noted as nights (flows/nights/record.py). Raises CorruptLakeError."""
-    found, folder = set[str](), lake_root / "nights" / benchmark
-    pull(lake_root, f"nights/{benchmark}")
-    for path in sorted(folder.glob("*.json")):
-        try:
-            found.add(str(json.loads(content_of(path))["publication_id"]))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise CorruptLakeError(f"{path} is not a valid record of a night; delete it and run that night again") from error
-    return found
+    what, remedy = "a valid record of a night", "delete it and run that night again"
+    folder = lake_root / "nights" / benchmark
+    return {*read_notes(lake_root, folder, lambda said: str(said["publication_id"]), what, remedy).values()}
 
 
 def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None:

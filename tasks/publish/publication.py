@@ -66,7 +66,7 @@ def publish(lake_root: Path, made: Draft) -> Published:
     with locked(lake_root, f"publication-{name.publication_id}"):
         is_new = False if made.is_there else _written(lake_root, folder, made)
         if not is_new:
-            pull(lake_root, folder.relative_to(lake_root).as_posix())
+            pull(lake_root, folder)
     # of one that is there already the draft holds cells alone: why some lack a number stands beside them in its folder
     standing = standing_of(made.tables, name.run_date) if is_new else standing_in(folder, name.run_date)
     why_not = move_pointers(lake_root, folder, benchmark=name.benchmark, standing=standing)

@@ -62,7 +62,7 @@ def pull_small(lake_root: Path, benchmark: str) -> None:
     there = bucket.folders(tables_folder(lake_root).relative_to(lake_root).as_posix())[0] if bucket else []
     for table in TABLES.values():
         if table.name in there and table.name not in LARGE_NAMES:
-            pull(lake_root, partition_folder(lake_root, table, benchmark).relative_to(lake_root).as_posix())
+            pull(lake_root, partition_folder(lake_root, table, benchmark))
 
 
 def damaged(lake_root: Path, benchmark: str) -> list[Damaged]:

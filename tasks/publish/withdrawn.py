@@ -4,18 +4,16 @@ They stay where they are; no pointer names one and no series holds it, until a r
 many have, not by when, for a machine whose clock was ahead is why most are taken back.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from schemas.errors import CorruptLakeError
-from tasks.lake.atomic_files import write_bytes
-from tasks.lake.object_store.cache_folder import pull, push
+from tasks.lake.notes import read_notes, write_note
 from tasks.lake.reading import Lake
 from tasks.publish.machine_tables import runs
-from tasks.regular_files import content_of
 
 FOLDER = "withdrawn"
 _TEXTS = ("publication_id", "benchmark", "run_date", "withdrawn_at", "host", "because")
@@ -45,9 +43,7 @@ class Withdrawal:
 
 def note_withdrawn(lake_root: Path, withdrawal: Withdrawal) -> None:
     """Write it down, in place of an earlier one of the same publication."""
-    target = lake_root / FOLDER / f"{withdrawal.publication_id}.json"
-    write_bytes(json.dumps(asdict(withdrawal), sort_keys=True, indent=1).encode(), target, lake_root / "staging")
-    push(lake_root, target)
+    write_note(lake_root, lake_root / FOLDER / f"{withdrawal.publication_id}.json", withdrawal)
 
 
 def taken_back(lake_root: Path, of: str = "*") -> dict[str, Withdrawal]:
@@ -55,18 +51,14 @@ def taken_back(lake_root: Path, of: str = "*") -> dict[str, Withdrawal]:
 
     Raises CorruptLakeError.
     """
-    found = dict[str, Withdrawal]()
-    pull(lake_root, FOLDER)
-    for path in sorted((lake_root / FOLDER).glob(f"{of}.json")):
-        try:
-            said = json.loads(content_of(path))
-            found[path.stem] = Withdrawal(**{name: str(said[name]) for name in _TEXTS}, n_runs=int(said["n_runs"]))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise CorruptLakeError(
-                f"{path} is not a withdrawal that Salon wrote ({error}); withdraw that publication again"
-            ) from error
+    what, remedy = "a withdrawal that Salon wrote", "withdraw that publication again"
+    found = read_notes(lake_root, lake_root / FOLDER, _withdrawal, what, remedy, of)
     n_made = Counter(runs(Lake(lake_root))["publication_id"]) if found else {}
     return {one: why for one, why in found.items() if n_made.get(one, 0) <= why.n_runs}
+
+
+def _withdrawal(said: Any) -> Withdrawal:
+    return Withdrawal(**{name: str(said[name]) for name in _TEXTS}, n_runs=int(said["n_runs"]))
 
 
 def each_taken_back(lake_root: Path, ids: Iterable[str]) -> tuple[dict[str, Withdrawal], dict[str, str]]:

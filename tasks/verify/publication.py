@@ -30,7 +30,7 @@ def find_folder(lake_root: Path, publication: str) -> Path:
     known = sorted(path for path in places if len(path.name) == DIGEST_LENGTH)
     found = [path for path in known if len(publication) >= 4 and path.name.startswith(publication)]
     if len(found) == 1:
-        pull(lake_root, found[0].relative_to(lake_root).as_posix())
+        pull(lake_root, found[0])
         return found[0]
     listed = "\n".join(f"  {path.name[:12]}  {path.parent.relative_to(home)}" for path in found or known) or "  none"
     what = f"{len(found)} publications begin" if found else "no publication begins"
@@ -115,7 +115,7 @@ def _check_pointer(path: Path) -> Iterator[Difference]:
     }
     if pointer.keys() - {*found, "publication_id"}:  # of an older release, and of an agreement, it names no tables
         if root := working_root(named):  # of a publication that is not the one verified only the manifest was fetched
-            pull(root, named.relative_to(root).as_posix())
+            pull(root, named)
         with suppress(ValueError, LookupError, TypeError, OSError):  # a listing that cannot be read: its checksum says so
             found |= tables_named(named)
     for name, derived in found.items():

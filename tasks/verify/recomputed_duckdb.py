@@ -51,7 +51,7 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
 
     of = _of_benchmark(published)
     paths = _made_again(derived, is_agreement=is_agreement(published)) if derived else {}
-    pull(lake_root, of.relative_to(lake_root).as_posix())
+    pull(lake_root, of)
     if not (of / DUCKDB).is_file():
         return ComparedFile(f"there is no {DUCKDB}")
     found = ComparedFile(

@@ -127,7 +127,7 @@ def compare_trees(published: Path, lake_root: Path, derived: Path, derived_root:
     home, again = (tables_folder(root).parent for root in (lake_root, derived_root))
     listed = {file["path"]: file for file in (read_json(derived / LISTING) or {}).get("files", [])}
     for folder in sorted({(home / path).parent for path in listed}):
-        pull(lake_root, folder.relative_to(lake_root).as_posix())
+        pull(lake_root, folder)
         places = {path.relative_to(home).as_posix() for path in (folder.iterdir() if folder.is_dir() else ())}
         for place in sorted(places - listed.keys()):  # readers glob: every file's rows are shown
             found.differences.append(Difference(LISTING, "", place, NOTHING, "a file besides those it lists"))

@@ -145,7 +145,9 @@ def test_a_night_whose_note_is_spoiled_is_named(lake_root):
     note = lake_root / "nights/nightly/2026-11-03.json"
     note.parent.mkdir(parents=True)
     note.write_text("{}")
-    with pytest.raises(CorruptLakeError, match=re.escape(f"{note} is not a valid record of a night; delete it and run")):
+    with pytest.raises(
+        CorruptLakeError, match=re.escape(f"{note} is not a valid record of a night ('publication_id'); delete it and run")
+    ):
         write_duckdb(lake_root, "nightly")
 
 

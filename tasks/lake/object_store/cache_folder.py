@@ -92,12 +92,12 @@ def fresh(path: Path) -> str | None:
     return found[1]
 
 
-def pull(root: Path, folder: str) -> None:
+def pull(root: Path, folder: Path | str) -> None:
     """Make the files of a folder those that the bucket holds now. Nothing in a lake without a bucket. Raises StoreError."""
     bucket = bucket_behind(root)
     if bucket is None:
         return
-    there = bucket.below(folder)
+    there = bucket.below((root / folder).relative_to(root).as_posix())
     known = {root / one.path for one in there}
     each(lambda one: refresh(root, bucket, one), there)
     for path in (root / folder).rglob("*"):
