@@ -16,16 +16,20 @@ from flows.commands.printed.explained import print_exam, print_judgement, print_
 from flows.observability.terminal import Console, name_of, one_line, result_console
 from schemas.statuses.cells import CellReason, CellStatus
 from schemas.statuses.rows import ScoreStatus
-from tasks.lake.reading import open_lake
+from schemas.tables.nights import EXAM
+from schemas.tables.published import PREFERENCES
+from tasks.lake.reading import Lake, open_lake
 from tasks.publish.caveats import caveats_of
-from tasks.publish.explain.addresses import find_cell
+from tasks.publish.explain.addresses import find_cell, find_row
 from tasks.publish.explain.cells import ExplainedSample, Explanation, explain_sample
 from tasks.publish.explain.cells import explain as explain_cell
-from tasks.publish.explain.exam import explain_exam, find_exam
-from tasks.publish.explain.pairs import explain_pair, find_pair
+from tasks.publish.explain.exam import ExplainedExam, explain_exam
+from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.reading import Publication, chosen, load_cells
 from tasks.publish.standings.wording import failures_of, has_enough, percent
+
+Explained = ExplainedSample | ExplainedWinRate | ExplainedExam | Explanation
 
 
 def explain(
@@ -46,38 +50,36 @@ def explain(
 ) -> int:
     """Trace a published number, or one sample, to the exact messages, the replies and the hashes."""
     opened = open_lake(lake)
-    found = chosen(opened.root, benchmark, publication, is_good=good)
-    warn_of(caveats_of(opened.root, found, is_named=publication is not None or good))
-    sample = explain_sample(opened, found, cell) if _is_sample(found, cell) else None
-    if sample is not None:
-        _show_sample(sample, as_json=as_json)
-        return 0
-    pair = find_pair(found, cell)
-    if pair is not None:
-        win_rate = explain_pair(opened, found, pair, limit or None)
-        print_pair(win_rate, as_json=as_json)
-        return 0 if win_rate.is_reproduced else 1
-    exam = find_exam(found, cell)
-    if exam is not None:
-        print_exam(explain_exam(opened, found, exam, limit or None), as_json=as_json)
-        return 0
-    where = f"publication {found.publication_id[:12]} of {found.benchmark} (another: --publication, --benchmark)"
-    explanation = explain_cell(opened, found, find_cell(load_cells(found), cell, where), limit or None)
-    _show_cell(explanation, as_json=as_json)
-    return 0 if explanation.is_reproduced else 1
-
-
-def _show_cell(explanation: Explanation, *, as_json: bool) -> None:
+    published = chosen(opened.root, benchmark, publication, is_good=good)
+    warn_of(caveats_of(opened.root, published, is_named=publication is not None or good))
+    found = _explained(opened, published, cell, limit or None)
     if as_json:
-        print(orjson.dumps(asdict(explanation), default=str).decode())
-        return
-    console = result_console()
-    _print_cell(console, explanation)
-    for judgement in explanation.judgements:
-        print_judgement(console, judgement)
-    n_left = explanation.n_judgements - len(explanation.judgements)
-    if n_left:
-        console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json prints them for programs")
+        print(orjson.dumps(asdict(found), default=str).decode())
+    else:
+        _print(result_console(), found)
+    return 0 if isinstance(found, ExplainedSample | ExplainedExam) or found.is_reproduced else 1
+
+
+def _explained(lake: Lake, publication: Publication, address: str, limit: int | None) -> Explained:
+    if _is_sample(publication, address) and (sample := explain_sample(lake, publication, address)) is not None:
+        return sample
+    if (pair := find_row(publication, PREFERENCES, "pair_id", address)) is not None:
+        return explain_pair(lake, publication, pair, limit)
+    if (exam := find_row(publication, EXAM, "exam_id", address)) is not None:
+        return explain_exam(lake, publication, exam, limit)
+    where = f"publication {publication.publication_id[:12]} of {publication.benchmark} (another: --publication, --benchmark)"
+    return explain_cell(lake, publication, find_cell(load_cells(publication), address, where), limit)
+
+
+def _print(console: Console, found: Explained) -> None:
+    if isinstance(found, ExplainedSample):
+        _print_sample(console, found)
+    elif isinstance(found, ExplainedWinRate):
+        print_pair(console, found)
+    elif isinstance(found, ExplainedExam):
+        print_exam(console, found)
+    else:
+        _print_cell(console, found)
 
 
 def _is_sample(publication: Publication, address: str) -> bool:
@@ -86,11 +88,7 @@ def _is_sample(publication: Publication, address: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{8,64}", address) is not None and not known.str.starts_with(address).any()
 
 
-def _show_sample(sample: ExplainedSample, *, as_json: bool) -> None:
-    if as_json:
-        print(orjson.dumps(asdict(sample), default=str).decode())
-        return
-    console = result_console()
+def _print_sample(console: Console, sample: ExplainedSample) -> None:
     console.print(Text(one_line(f"{sample.model} / {sample.checkpoint}, sample {sample.sample_id}"), style="bold"))
     console.print(f"{len(sample.judgements)} judgements in publication {sample.publication_id[:16]}\n")
     for judgement, (rubric, judge), scores in zip(sample.judgements, sample.judged_by, sample.scores, strict=True):
@@ -123,6 +121,11 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     for name, value in explanation.identities.items():
         console.print(name_of(f"{name:<16} {value}"))
     console.print()
+    for judgement in explanation.judgements:
+        print_judgement(console, judgement)
+    n_left = explanation.n_judgements - len(explanation.judgements)
+    if n_left:
+        console.print(f"{n_left:,} more judgements; --limit 0 shows all, --json prints them for programs")
 
 
 def _why_no_mean(cell: Mapping[str, Any]) -> str:

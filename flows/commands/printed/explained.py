@@ -1,14 +1,13 @@
 """What `salon explain` prints of judgements, pairs and exams. Cells and samples, and what is looked up, are explaining.py's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import orjson
 from rich.markup import escape
 from rich.text import Text
 
-from flows.observability.terminal import Console, indented, name_of, one_line, result_console
+from flows.observability.terminal import Console, indented, name_of, one_line
 from schemas.statuses.cells import CellStatus
 from tasks.publish.explain.exam import ExplainedExam
 from tasks.publish.explain.judgements import Ask, ExplainedJudgement, Request
@@ -75,12 +74,9 @@ def _pictured(part: Mapping[str, Any]) -> str:
     return f"<image {part.get('sha256', '')}{'; shown with ' + shown if shown else ''}>"
 
 
-def print_pair(explained: ExplainedWinRate, *, as_json: bool) -> None:
-    """A win rate, what the pairs give when taken again, and the pairs; or all of it as JSON."""
-    if as_json:
-        print(orjson.dumps(asdict(explained), default=str).decode())
-        return
-    console, row = result_console(), explained.row
+def print_pair(console: Console, explained: ExplainedWinRate) -> None:
+    """A win rate, what the pairs give when taken again, and the pairs."""
+    row = explained.row
     a, b = (f"{row[f'model_{end}']} / {row[f'checkpoint_{end}']}" for end in "ab")
     console.print(Text(one_line(f"{a} against {b}, {row['rubric_id']} / {row['dimension']} / {row['category']}"), style="bold"))
     console.print(f"pair        {row['pair_id']}, judged by {escape(one_line(row['judge_model']))}")
@@ -126,12 +122,9 @@ def _told(pair: ExplainedPair) -> str:
     )
 
 
-def print_exam(explained: ExplainedExam, *, as_json: bool) -> None:
-    """An exam's figures and the judgements behind them; or all of it as JSON."""
-    if as_json:
-        print(orjson.dumps(asdict(explained), default=str).decode())
-        return
-    console, row = result_console(), explained.row
+def print_exam(console: Console, explained: ExplainedExam) -> None:
+    """An exam's figures and the judgements behind them."""
+    row = explained.row
     named = f"{row['rubric_id']} / {row['dimension']}, planted: {fault_name(row['fault'])}"
     console.print(Text(one_line(named), style="bold"))
     console.print(f"exam        {row['exam_id']}, judged by {escape(one_line(row['judge_model']))}")

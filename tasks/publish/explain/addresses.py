@@ -1,4 +1,7 @@
-"""Which cell a reader means: by its id, or by the path model/checkpoint/rubric/dimension. What is said of it is cells.py."""
+"""Which cell a reader means: by its id, or by the path model/checkpoint/rubric/dimension; which row of another table, by its id.
+
+What is said of it is in the other files.
+"""
 
 import difflib
 import re
@@ -9,6 +12,8 @@ import polars as pl
 from schemas.errors import InputError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import Total
+from schemas.tables.table import Table
+from tasks.publish.reading import Publication
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -34,6 +39,15 @@ def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication"
             f"model/checkpoint/rubric/dimension[/category]; similar:\n{_listed(found)}"
         )
     raise InputError(f"{address!r} matches {found.height} cells; write the id of one:\n{_listed(found)}")
+
+
+def find_row(publication: Publication, table: Table, name: str, address: str) -> dict[str, Any] | None:
+    """The row of a table whose `name`, its id, begins so; None where there is none, or more than one."""
+    path = publication.folder / f"{table.name}.parquet"
+    if len(address) < 4 or not path.is_file():
+        return None
+    found = pl.read_parquet(path).filter(pl.col(name).str.starts_with(address))
+    return found.row(0, named=True) if found.height == 1 else None
 
 
 def _listed(found: pl.DataFrame) -> str:

@@ -13,7 +13,7 @@ from schemas.statuses.rows import NO_FAILURES, ROW_UNUSABLE, JudgementStatus, Sc
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import items_not_asked
-from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.judgements import OUTCOME, UNSCORED, ExplainedJudgement, explained_judgements, scores_of
 from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
 from tasks.publish.reading import Publication, load_cells
 
@@ -80,15 +80,7 @@ def explain_sample(lake: Lake, publication: Publication, prefix: str) -> Explain
         scores[row["request_key"]].append(
             (_named(row), row["score"], row["status"], row["note"] if row["item"] else row["reason"])
         )
-    unscored = {
-        "score": pl.Float64,
-        "note": pl.String,
-        "bound_low": pl.Float64,
-        "bound_high": pl.Float64,
-        "score_span": pl.String,
-    }
-    unscored |= {"ask_index_read": pl.Int64}
-    members = rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in unscored.items())
+    members = rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in UNSCORED.items())
     return ExplainedSample(
         publication.publication_id,
         rows["sample_id"][0],
@@ -125,11 +117,7 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     elif named.len():
         is_unknown = (category == Total.UNNAMED.value) & (pl.col("status") == JudgementStatus.UNUSABLE_SAMPLE.value)
         judgements = judgements.filter(category.is_in(named.to_list()) | is_unknown)
-    scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == cell["dimension"])
-    scores = scores.select(
-        "request_key", "score", "note", "bound_low", "bound_high", "score_span", item=pl.col("item").fill_null(""),
-        score_status="status", score_reason="reason", ask_index_read="ask_index", asked_as="variant",
-    )  # fmt: skip
+    scores = scores_of(lake, ids, cell["dimension"], item=pl.col("item").fill_null(""), asked_as="variant")
     joined = judgements.join(scores, on="request_key", how="left").collect()
     if (joined["asked_as"] == joined["category"]).any():
         joined = joined.filter(pl.col("category").is_not_null() | pl.col("reason").is_in(ROW_UNUSABLE))
@@ -141,6 +129,5 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     applies = ~pl.col("score_status").is_in([word.value for word in NO_FAILURES]).fill_null(value=False)
     asked = joined.filter(applies, pl.col("score_status").is_not_null() | pl.col("request_key").is_null())
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
-    return asked.with_columns(
-        status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason"), is_failure=is_failure
-    ).sort("is_failure", "score", "sample_id", "repeat", descending=[True, False, False, False])
+    found = asked.with_columns(**OUTCOME, is_failure=is_failure)
+    return found.sort("is_failure", "score", "sample_id", "repeat", descending=[True, False, False, False])

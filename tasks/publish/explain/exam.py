@@ -8,13 +8,10 @@ import polars as pl
 
 from schemas.benchmark.exam import EXAM as EXAM_MODEL
 from schemas.benchmark.exam import OCCASION, PlantedFault
-from schemas.tables.nights import EXAM
-from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
+from schemas.tables.stored import JUDGEMENTS, SAMPLES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.judgements import OUTCOME, ExplainedJudgement, explained_judgements, scores_of
 from tasks.publish.reading import Publication
-
-_OF_SCORE = ["score", "note", "bound_low", "bound_high", "score_span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +31,6 @@ class ExplainedExam:
     identities: Mapping[str, str]
     n_samples: int
     samples: tuple[ExplainedTwin, ...]
-
-
-def find_exam(publication: Publication, address: str) -> dict[str, Any] | None:
-    """The row of `exam` whose exam_id begins so; None where there is none, or more than one."""
-    path = publication.folder / f"{EXAM.name}.parquet"
-    if len(address) < 4 or not path.is_file():
-        return None
-    found = pl.read_parquet(path).filter(pl.col("exam_id").str.starts_with(address))
-    return found.row(0, named=True) if found.height == 1 else None
 
 
 def explain_exam(lake: Lake, publication: Publication, row: Mapping[str, Any], limit: int | None = None) -> ExplainedExam:
@@ -80,9 +68,6 @@ def _members(lake: Lake, ids: Mapping[str, str], row: Mapping[str, Any]) -> pl.D
     mine = lake.scan(JUDGEMENTS, ids["plan_id"]).filter(
         pl.col("rubric_id") == row["rubric_id"], pl.col("judge_model") == row["judge_model"]
     )
-    scores = lake.scan(SCORES, ids["reading_id"]).filter(
-        pl.col("dimension") == row["dimension"], pl.col("item").is_null() | (pl.col("item") == "")
-    )
-    scores = scores.select("request_key", *_OF_SCORE, score_status="status", score_reason="reason", ask_index_read="ask_index")
+    scores = scores_of(lake, ids, row["dimension"], item=pl.col("item").fill_null("")).filter(pl.col("item") == "")
     found = mine.join(wanted.lazy(), on=["sample_id", "occasion"]).join(scores, on="request_key", how="left").collect()
-    return found.with_columns(status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason"))
+    return found.with_columns(**OUTCOME)

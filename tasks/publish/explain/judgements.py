@@ -19,6 +19,13 @@ _OWN = [
     "sample_id", "category", "repeat", "prompt_id", "request_key", "status", "reason", "score", "note", "bound_low", "bound_high",
     "score_span", "ask_index_read", "items_json",
 ]  # fmt: skip
+_OF_SCORE = {
+    "score": pl.Float64, "note": pl.String, "bound_low": pl.Float64, "bound_high": pl.Float64, "score_span": pl.String,
+}  # fmt: skip
+UNSCORED = _OF_SCORE | {"ask_index_read": pl.Int64}
+"""What scores_of() says of a judgement, for those that it is not asked about."""
+OUTCOME = {name: pl.coalesce(f"score_{name}", name) for name in ("status", "reason")}
+"""A judgement's, where its scores stand beside it: of the score, else its own."""
 _REPLY = ["ask_index", "status", "reply_text", "finish_reason", "refusal_text", "error_detail", "answered_model", "origin"]
 _SENT = ["messages_json", "parameters_json", "rubric_digest"]
 
@@ -92,6 +99,13 @@ class ExplainedJudgement:
             return None
         start, end = json.loads(self.score_span)
         return texts[0][max(0, start - N_AROUND) : start], texts[0][start:end], texts[0][end : end + N_AROUND]
+
+
+def scores_of(lake: Lake, ids: Mapping[str, str], dimension: object, **more: str | pl.Expr) -> pl.LazyFrame:
+    """A dimension's scores by request, to stand beside judgements; `more` columns of them."""
+    scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == dimension)
+    named = {"score_status": "status", "score_reason": "reason", "ask_index_read": "ask_index"}
+    return scores.select("request_key", *_OF_SCORE, **named, **more)
 
 
 def explained_judgements(lake: Lake, ids: Mapping[str, str], members: pl.DataFrame) -> Iterator[ExplainedJudgement]:

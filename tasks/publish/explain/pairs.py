@@ -1,6 +1,5 @@
 """What one published win rate is made of: its pairs, both orders' messages and replies, and the share taken again."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +9,18 @@ import polars as pl
 
 from schemas.statuses.cells import CellStatus, Total
 from schemas.statuses.rows import PairOutcome, ReplyStatus, ScoreStatus
-from schemas.tables.published import PREFERENCES
-from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.stored import JUDGEMENTS
 from tasks.lake.reading import Lake
-from tasks.publish.explain.judgements import ExplainedJudgement, explained_judgements
+from tasks.publish.explain.judgements import OUTCOME, ExplainedJudgement, explained_judgements, scores_of
+from tasks.publish.explain.recomputed_mean import TOLERANCE, mean
 from tasks.publish.reading import Publication
 
-_TOLERANCE = 1e-9
 _ORDER = (PairOutcome.UNJUDGED, PairOutcome.ORDER_DEPENDENT, PairOutcome.WIN_A, PairOutcome.TIE, PairOutcome.WIN_B)
 _COUNTED = {
     PairOutcome.WIN_A: "n_win", PairOutcome.TIE: "n_tie", PairOutcome.WIN_B: "n_loss",
     PairOutcome.ORDER_DEPENDENT: "n_order_dependent", PairOutcome.UNJUDGED: "n_unjudged",
 }  # fmt: skip
 _HALF = 0.5
-_OF_SCORE = ["score", "note", "bound_low", "bound_high", "score_span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class _Pair:
 
     @property
     def value(self) -> float | None:
-        return _mean(self.verdicts) if self.verdicts else None
+        return mean(self.verdicts) if self.verdicts else None
 
     @property
     def outcome(self) -> PairOutcome:
@@ -82,15 +79,6 @@ class _Pair:
             return PairOutcome.WIN_A if value > _HALF else PairOutcome.WIN_B
         is_split = any(len(set(_won(orders))) == 2 for orders in self.repeats)
         return PairOutcome.ORDER_DEPENDENT if is_split else PairOutcome.TIE
-
-
-def find_pair(publication: Publication, address: str) -> dict[str, Any] | None:
-    """The row of `preferences` whose pair_id begins so; None where there is none, or more than one."""
-    path = publication.folder / f"{PREFERENCES.name}.parquet"
-    if len(address) < 4 or not path.is_file():
-        return None
-    found = pl.read_parquet(path).filter(pl.col("pair_id").str.starts_with(address))
-    return found.row(0, named=True) if found.height == 1 else None
 
 
 def explain_pair(lake: Lake, publication: Publication, row: Mapping[str, Any], limit: int | None = None) -> ExplainedWinRate:
@@ -126,12 +114,9 @@ def _members(lake: Lake, ids: Mapping[str, str], row: Mapping[str, Any]) -> pl.D
     )
     if row["category"] not in (Total.MACRO, Total.MICRO):
         mine = mine.filter(pl.col("category").fill_null(Total.UNNAMED.value) == row["category"])
-    scores = lake.scan(SCORES, ids["reading_id"]).filter(pl.col("dimension") == row["dimension"])
-    scores = scores.select("request_key", *_OF_SCORE, score_status="status", score_reason="reason", ask_index_read="ask_index")
+    scores = scores_of(lake, ids, row["dimension"])
     found = mine.with_columns(is_a_first=is_of("a", "b")).join(scores, on="request_key", how="left").collect(engine="streaming")
-    return found.with_columns(
-        status=pl.coalesce("score_status", "status"), reason=pl.coalesce("score_reason", "reason")
-    ).sort("sample_id", "second_sample_id", "repeat")  # fmt: skip
+    return found.with_columns(**OUTCOME).sort("sample_id", "second_sample_id", "repeat")
 
 
 def _is_asked(orders: Sequence[Mapping[str, Any]]) -> bool:
@@ -154,7 +139,7 @@ def _is_counted_so(row: Mapping[str, Any], pairs: Collection[_Pair]) -> bool:
     if any(row[column] != found[outcome] for outcome, column in _COUNTED.items()) or row["n_pairs"] != len(pairs):
         return False
     n_asked = sum(len(pair.repeats) for pair in pairs)
-    return not n_asked or abs(row["coverage"] - sum(len(pair.verdicts) for pair in pairs) / n_asked) <= _TOLERANCE
+    return not n_asked or abs(row["coverage"] - sum(len(pair.verdicts) for pair in pairs) / n_asked) <= TOLERANCE
 
 
 def _is_share(row: Mapping[str, Any], again: float | None) -> bool:
@@ -162,7 +147,7 @@ def _is_share(row: Mapping[str, Any], again: float | None) -> bool:
     if row["win_rate"] is None:
         is_blocked = row["status"] == CellStatus.BLOCKED
         return bool(row["reason"]) and (not is_blocked or again is None or row["coverage"] < row["coverage_floor"])
-    return again is not None and abs(again - row["win_rate"]) <= _TOLERANCE
+    return again is not None and abs(again - row["win_rate"]) <= TOLERANCE
 
 
 def _share_again(pairs: Iterable[_Pair], *, is_macro: bool) -> float | None:
@@ -171,7 +156,7 @@ def _share_again(pairs: Iterable[_Pair], *, is_macro: bool) -> float | None:
     for pair in pairs:
         if pair.value is not None:
             categories[pair.repeats[0][0]["category"] if is_macro else None].append(pair.value)
-    return _mean([_mean(values) for values in categories.values()]) if categories else None
+    return mean([mean(values) for values in categories.values()]) if categories else None
 
 
 def _pair(lake: Lake, ids: Mapping[str, str], pairs: Mapping[tuple[str, str], _Pair]) -> Iterator[ExplainedPair]:
@@ -182,7 +167,3 @@ def _pair(lake: Lake, ids: Mapping[str, str], pairs: Mapping[tuple[str, str], _P
     judgements = iter(list(explained_judgements(lake, ids, frame)))
     for ends, pair in pairs.items():
         yield ExplainedPair(*ends, pair.outcome, tuple(next(judgements) for _ in rows[ends]), pair.value)
-
-
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -10,7 +10,7 @@ import polars as pl
 from schemas.metrics import MEAN, Metric
 from schemas.statuses.cells import Total
 
-_TOLERANCE = 1e-9
+TOLERANCE = 1e-9
 
 
 def recomputed_mean(members: pl.DataFrame, category: str, metric: str = MEAN) -> float | None:
@@ -26,16 +26,17 @@ def recomputed_mean(members: pl.DataFrame, category: str, metric: str = MEAN) ->
         )
     categories: dict[str | None, list[float]] = defaultdict(list)
     for (name, *_), scores in samples.items():
-        categories[name].append(_mean(scores))
-    return _mean([_mean(means) for means in categories.values()]) if categories else None
+        categories[name].append(mean(scores))
+    return mean([mean(means) for means in categories.values()]) if categories else None
 
 
 def is_reproduced(cell: Mapping[str, Any], members: pl.DataFrame, recomputed: float | None) -> bool:
     """Whether counts and mean are those of the table; a null estimate agrees where the counts do."""
     if members.height != cell["n_judgements"] or members["is_failure"].sum() != cell["n_failed"]:
         return False
-    return cell["estimate"] is None or (recomputed is not None and abs(recomputed - cell["estimate"]) <= _TOLERANCE)
+    return cell["estimate"] is None or (recomputed is not None and abs(recomputed - cell["estimate"]) <= TOLERANCE)
 
 
-def _mean(values: list[float]) -> float:
+def mean(values: list[float]) -> float:
+    """Their exact sum over their number."""
     return math.fsum(values) / len(values)
