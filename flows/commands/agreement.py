@@ -23,7 +23,7 @@ from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED
 from tasks.ingest.ratings_left_out import examples
 from tasks.publish.agreement_page import called, said_of
 from tasks.publish.standings.corrected_ranks import LOOKED_AT, Ranking, rankings
-from tasks.publish.votes_page import HEADERS, split_off, vote_boards
+from tasks.publish.votes_page import HEADERS, figure, split_off, vote_boards
 
 if TYPE_CHECKING:
     from flows.agreement import AgreementSummary
@@ -147,7 +147,8 @@ def _table(rows: pl.DataFrame) -> Table:
     table = Table(*_folding(["", "against", *SHOWN.values(), "samples"]), box=None, padding=(0, 1), header_style="dim")
     for (kind, subject, against), mine in rows.group_by("subject_kind", "subject", "against", maintain_order=True):
         by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
-        figures = [_figure(by_metric.get(metric.value)) for metric in SHOWN]
+        shown = [by_metric.get(metric.value) for metric in SHOWN]
+        figures = [Text(figure(row), style="dim" if row and row["estimate"] is None else "") for row in shown]
         table.add_row(name_of(f"{kind} {called(str(subject))}"), name_of(called(str(against))), *figures, str(mine["n_items"][0]))
     return table
 
@@ -182,13 +183,3 @@ def _print_ranking(console: Console, ranking: Ranking) -> None:
     for sentence in ranking.sentences:
         console.print(Text(one_line(sentence)))
     console.print()
-
-
-def _figure(row: dict[str, object] | None) -> Text:
-    if row is None:
-        return Text("")
-    estimate, low, high = row["estimate"], row["ci_low"], row["ci_high"]
-    if not isinstance(estimate, float):
-        return Text(str(row["reason"]).replace("_", " "), style="dim")  # docs/agreement.md has it with underlines
-    ends = f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else ""
-    return Text(f"{estimate:.3f}{ends}")

@@ -58,12 +58,13 @@ def vote_boards(tables: Mapping[Table, pl.DataFrame]) -> Iterator[VoteBoard]:
 def _lines(rows: pl.DataFrame) -> Iterator[tuple[str, ...]]:
     for (kind, subject, against), mine in rows.group_by("subject_kind", "subject", "against", maintain_order=True):
         by_metric = {row["metric"]: row for row in mine.iter_rows(named=True)}
-        figures = [_figure(by_metric.get(metric.value)) for metric in _SHOWN]
+        figures = [figure(by_metric.get(metric.value)) for metric in _SHOWN]
         who = _CALLED.get(subject, subject) if kind == Assessor.RATERS else f"{kind} {subject}"
         yield who, _CALLED.get(against, str(against)), *figures, f"{by_metric[OF_PAIRS]['n_items']:,}"
 
 
-def _figure(row: Mapping[str, Any] | None) -> str:
+def figure(row: Mapping[str, Any] | None) -> str:
+    """An agreement's figure with its interval, else why there is none."""
     if row is None:
         return ""
     if row["estimate"] is None:
