@@ -8,7 +8,7 @@ import polars as pl
 from flows.run.context import RunContext
 from schemas.records import PlannedPart
 from schemas.tables.stored import JUDGEMENTS, REQUESTS
-from tasks.aggregate.comparisons.families import Row
+from schemas.tables.table import Row
 from tasks.aggregate.leaving import CHECKPOINT, Leaving
 from tasks.aggregate.tables import Settings, headline_rows
 from tasks.lake.request_rows import each_request

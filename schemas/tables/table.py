@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -10,6 +11,9 @@ import pyarrow as pa
 from schemas.tables.field import IMAGE_TYPE, Field
 
 SCHEMA_VERSION = "2"
+
+Row = dict[str, Any]
+"""A row by its columns' names."""
 
 # The Hugging Face feature description that makes `datasets` show the column as pictures.
 _HUGGINGFACE_IMAGE = b'{"info": {"features": {"image": {"_type": "Image"}}}}'

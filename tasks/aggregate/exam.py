@@ -20,11 +20,11 @@ from schemas.identities import canonical_json
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.nights import EXAM
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.families import ALPHA
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, clustered_mean, interval
 from tasks.aggregate.tables import Settings
 
-Row = dict[str, object]
 CI_METHOD = "wilson-t clustered by prompt; of net after Newcombe (1998)"
 STEP_SHARE = 0.1
 """A step of a dimension whose scores may be any decimal number, in widths of its scale: one point of 0 to 10."""
@@ -181,7 +181,7 @@ def _judged(rows: list[Row]) -> Iterator[Row]:
         ends = {key: net_interval(noticed) for key, noticed in known.items()}
         n_family = sum(isinstance(one, Interval) for one in ends.values())
         for row in mine:
-            found = _verdict(known[id(row)], ends[id(row)], n_family, float(str(row["floor"]))) if id(row) in known else {}
+            found = _verdict(known[id(row)], ends[id(row)], n_family, row["floor"]) if id(row) in known else {}
             yield row | {"family": family, "n_family": n_family} | found
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from rubrics.model import Rubric
 from schemas.metrics import CELL, Metric, is_mean_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus, Estimand, Total
+from schemas.tables.table import Row
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, effective_number, interval, mean_of_means
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import look_of, looked_at
@@ -23,7 +24,6 @@ from tasks.aggregate.scales import scale, score_steps, total_reason
 from tasks.aggregate.tallies import Tally, at_worst, bound_mean, bounds_of, commonest, macro_of, mean_of
 from tasks.aggregate.unknown_category import ALL_KNOWN, UnknownCategory
 
-Row = dict[str, object]
 _ROUNDING = 1e-12
 _NAMED = ("cell_id", *CELL, "dimension", "category")
 
@@ -36,7 +36,7 @@ def strata_of(whole: Tally, expected: frozenset[str]) -> list[Tally]:
 
 def cell_rows(
     whole: Tally, rubric: Rubric, key: str, *, expected: frozenset[str], has_categories: bool, floor: float, metric: Metric
-) -> Iterator[dict[str, object]]:
+) -> Iterator[Row]:
     """Every row of one model's checkpoint in one dimension: its categories where there are any, then the two totals."""
     if has_categories:
         for category, tally in whole.by_category.items():
@@ -79,14 +79,14 @@ def _describe(
     floor: float,
     null_reason: CellReason | None = None,
     unknown: UnknownCategory = ALL_KNOWN,
-) -> dict[str, object]:
+) -> Row:
     """A cell's figures. What it is, in this order: a number that does not exist, blocked, without interval, whole.
 
     `unknown`: failures that none of `strata` holds, and each may belong to.
     """
     n_judgements, n_scored, failures = tally.count("n_judgements"), tally.count("n_scored"), tally.failures
     n_failed, coverage = n_judgements - n_scored, n_scored / n_judgements if n_judgements else None
-    row: dict[str, object] = {
+    row: Row = {
         "estimand": estimand.value, "ci_level": LEVEL, "scale_low": ends[0], "scale_high": ends[1],
         "n_prompts": tally.n_prompts, "n_images": tally.count("n_images"), "n_judgements": n_judgements,
         "n_scored": n_scored, "n_failed": n_failed, "n_rule_violations": tally.count("n_violations"),
@@ -115,7 +115,7 @@ def _describe(
     for end, outermost in (("low", min), ("high", max)):  # failures make nothing surer: at least the cell's own interval
         both = row[f"ci_{end}"], row[f"bound_ci_{end}"]
         if None not in both:
-            row[f"bound_ci_{end}"] = outermost(float(str(one)) for one in both)
+            row[f"bound_ci_{end}"] = outermost(both)
     return row
 
 
@@ -126,8 +126,8 @@ def _level(strata: Sequence[Tally]) -> float:
     return look.level(LEVEL) if look else LEVEL
 
 
-def _figures(estimate: ClusteredMean, ends: tuple[float, float], estimand: Estimand, level: float) -> dict[str, object]:
-    row: dict[str, object] = {"estimate": estimate.mean, "se": estimate.se, "design_effect": estimate.design_effect}
+def _figures(estimate: ClusteredMean, ends: tuple[float, float], estimand: Estimand, level: float) -> Row:
+    row: Row = {"estimate": estimate.mean, "se": estimate.se, "design_effect": estimate.design_effect}
     is_like_these = estimand is Estimand.PROMPTS_LIKE_THESE
     found = interval(estimate, *ends, level, allows_for_skew=is_like_these)
     if not isinstance(found, Interval):
@@ -167,7 +167,7 @@ def distribution_rows(
         if cell["category"] == Total.MACRO:
             wanted = [stratum for category, stratum in mine if category in expected] or [stratum for _, stratum in mine]
         named = {name: cell[name] for name in _NAMED} | {"ci_level": LEVEL}
-        for index, row in enumerate(_steps(wanted, edges, float(str(cell["nominal_level"])))):
+        for index, row in enumerate(_steps(wanted, edges, cell["nominal_level"])):
             yield named | row | {"score_below": edges[index + 1] if index + 1 < len(edges) else None}
 
 

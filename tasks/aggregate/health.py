@@ -13,12 +13,12 @@ from rubrics.model import Rubric
 from schemas.metrics import CELL
 from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
+from schemas.tables.table import Row
 from tasks.aggregate.judged import Array, Judged, judgements_of
 from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import exact_sums
 from tasks.lake.request_rows import Keys, joined
 
-Row = dict[str, object]
 N_SAID_MOST = 5
 """Sentences of a provider kept for each rubric, judge and checkpoint: some hold a number of each request."""
 QUANTILES = (0.5, 0.9, 0.99)

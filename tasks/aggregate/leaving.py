@@ -12,7 +12,8 @@ from schemas.benchmark.file import Statistics
 from schemas.metrics import primary_of
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import JudgementStatus
-from tasks.aggregate.comparisons.families import Row, need_no_more
+from schemas.tables.table import Row
+from tasks.aggregate.comparisons.families import need_no_more
 from tasks.aggregate.judged import CATEGORY
 from tasks.aggregate.looks import PlannedPrompts, planned_prompts
 from tasks.aggregate.scales import total_reason

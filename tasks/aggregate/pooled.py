@@ -16,6 +16,7 @@ from schemas.metrics import IS_OF_WHOLE, MEAN
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import NO_FAILURES, JudgementStatus, ScoreStatus
 from schemas.tables.published import POOLED
+from schemas.tables.table import Row
 from tasks.aggregate.reliability.jury import WHOLE_JURY
 from tasks.aggregate.tables import Settings, long_table
 
@@ -33,7 +34,6 @@ _IS_ASIDE = pl.col("status").is_in([word.value for word in NO_FAILURES])
 _IS_SCORED = pl.col("status") == ScoreStatus.SCORED.value
 
 _Cell = tuple[object, ...]
-_Row = dict[str, object]
 _Frames = tuple[pl.LazyFrame, pl.LazyFrame]
 """Judgements and scores."""
 
@@ -56,7 +56,7 @@ def pooled(
 
 def _rows(
     frames: _Frames, rubrics: Mapping[str, Rubric], run: Settings, judges: list[str], withheld: Mapping[_Cell, str]
-) -> list[_Row]:
+) -> list[Row]:
     """The jury's cells; each judge's own over the same samples are made beside them, for the spread.
 
     Figures are of samples, each once; counts, coverage and bounds of all repeats.
@@ -64,7 +64,7 @@ def _rows(
     own = _answers(*frames).collect()
     jury = _of_jury(own, len(judges))
     once = _means(_each_once(frames[0], own, jury, judges), rubrics, replace(run, min_coverage=0.0))
-    found: list[_Row] = []
+    found: list[Row] = []
     for cell, every in _means(_each_repeat(frames[0], jury), rubrics, run).get(WHOLE_JURY, {}).items():
         is_null, whole = every["status"] == CellStatus.NULL, once[WHOLE_JURY][cell]
         row = every if is_null or cell not in withheld else every | _WITHHELD | {"reason": withheld[cell]}
@@ -76,16 +76,16 @@ def _rows(
     return found
 
 
-def _means(frames: _Frames, rubrics: Mapping[str, Rubric], run: Settings) -> dict[str, dict[_Cell, _Row]]:
+def _means(frames: _Frames, rubrics: Mapping[str, Rubric], run: Settings) -> dict[str, dict[_Cell, Row]]:
     """Each judge's cells."""
-    found: dict[str, dict[_Cell, _Row]] = {}
+    found: dict[str, dict[_Cell, Row]] = {}
     for row in long_table(*frames, rubrics, run).filter(pl.col("metric") == MEAN).iter_rows(named=True):
         found.setdefault(row["judge_model"], {})[tuple(row[name] for name in _CELL)] = row
     return found
 
 
-def _spread(means: Mapping[str, object], judges: list[str]) -> _Row:
-    known = [float(str(mean)) for mean in means.values() if mean is not None]
+def _spread(means: Mapping[str, float | None], judges: list[str]) -> Row:
+    known = [mean for mean in means.values() if mean is not None]
     shown = {judge: means.get(judge) for judge in judges}
     return {
         "n_judges": len(judges), "judge_spread": max(known) - min(known) if known else None,

@@ -22,9 +22,9 @@ from schemas.statuses.cells import (
     StandingState,
     Total,
 )
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.comparisons import Contestant, ranking_categories, strata_names
 
-Row = dict[str, object]
 _DIFFERENCES = {
     ComparisonKind.PREDECESSOR.value: "predecessor",
     ComparisonKind.BASELINE.value: "baseline",
@@ -47,7 +47,7 @@ def standing_rows(
     known = {(one.judge_model, one.model, one.checkpoint): one for one in contestants}
     for row in compared:
         if row["comparison"] == ComparisonKind.EACH_OTHER:
-            ends = frozenset(known[row["judge_model"], row[f"model_{e}"], row[f"checkpoint_{e}"]] for e in "ab")  # type: ignore[index]
+            ends = frozenset(known[row["judge_model"], row[f"model_{e}"], row[f"checkpoint_{e}"]] for e in "ab")
             shared[row["judge_model"], row["category"]][ends] = row
     for judge, found in groupby(contestants, key=lambda one: one.judge_model):
         mine = list(found)
@@ -83,7 +83,7 @@ def _ranking(
         n_shared = [row["n_prompts_paired"] for ends, row in pairs.items() if one in ends]
         yield one.cells[place] | {
             "state": state.value, "reason": reason, "n_prompts_needed": statistics.min_paired_prompts,
-            "n_shared_prompts": max(n_shared, default=None),  # type: ignore[type-var]
+            "n_shared_prompts": max(n_shared, default=None),
         } | _weights(one, place, expected) | means.get(one, {})  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _state(cell: Row, statistics: Statistics) -> tuple[StandingState, str] | Non
         return StandingState.BLOCKED, str(cell["reason"])
     if cell["estimate"] is None:
         return StandingState.NOT_COMPARED, str(cell["reason"])
-    if cell["reason"] == CellReason.TOO_FEW_PROMPTS or int(str(cell["n_prompts"])) < statistics.min_paired_prompts:
+    if cell["reason"] == CellReason.TOO_FEW_PROMPTS or cell["n_prompts"] < statistics.min_paired_prompts:
         return StandingState.TOO_FEW, CellReason.TOO_FEW_PROMPTS.value
     return None
 
@@ -154,7 +154,7 @@ def _over_shared_prompts(kept: Sequence[Contestant], place: str, expected: froze
             rows = np.isin(mine, prompts)
             parts[one].append(float(sums[rows].sum()) / int(counts[rows].sum()))
     shared = {one: math.fsum(means) / len(means) for one, means in parts.items()}
-    own = {one: float(str(one.cells[place]["estimate"])) for one in kept}
+    own = {one: one.cells[place]["estimate"] for one in kept}
     return {
         one: {
             "n_shared_prompts": n_shared, "shared_estimate": shared[one],
@@ -185,7 +185,7 @@ def _place(rows: Sequence[Row], pairs: Sequence[Row]) -> None:
     placed = {_contestant(row): row for row in rows if row["state"] == StandingState.RANKED}
     for one, ranks in rank_ranges(placed, pairs).items():
         placed[one] |= ranks
-    failing = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair in pairs for end in pair.get("failing", ())}  # type: ignore[attr-defined]
+    failing = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair in pairs for end in pair.get("failing", ())}
     for row in rows:
         row["has_unequal_failures"] = _contestant(row) in failing
 

@@ -25,7 +25,7 @@ from schemas.metrics import (
 )
 from schemas.statuses.cells import Total
 from schemas.tables.published import BENCHMARK_LONG, BENCHMARK_WIDE, COMPARISONS, DISTRIBUTIONS, FAILURES, HEALTH, STANDINGS
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.aggregate.comparisons.comparisons import Contestant, Lines, comparison_rows
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
@@ -40,8 +40,6 @@ from tasks.aggregate.tallies import Tally, known_categories, tallies
 from tasks.aggregate.wide import wide_rows
 from tasks.context import StageContext
 from tasks.stopping import check_not_stopped
-
-Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def aggregated(
 def _failures(cells: Iterable[Row]) -> Iterator[Row]:
     """A row for each mean for prompts like these and each reason that kept scores from it."""
     for cell in filter(is_mean_for_prompts_like_these, cells):
-        for reason, n_failed in cell["failures"].items():  # type: ignore[attr-defined]
+        for reason, n_failed in cell["failures"].items():
             yield {name: cell[name] for name in FAILURES.columns if name in cell} | {"reason": reason, "n_failed": n_failed}
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from schemas.metrics import BOARD, TOTALS, is_mean_for_prompts_like_these
 from schemas.statuses.cells import Total
+from schemas.tables.table import Row
 
-Row = dict[str, object]
 _OF_STANDINGS = (
     "rank_low", "rank_high", "n_ranked", "delta_predecessor", "p_predecessor", "delta_baseline", "p_baseline",
     "has_unequal_failures",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -11,7 +10,7 @@ from schemas.errors import InputError, SourceError
 from schemas.pointers import steps
 from schemas.statuses.people import RatingStatus
 from schemas.tables.agreement import VOTES
-from schemas.tables.table import conform
+from schemas.tables.table import Row, conform
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at, whose, why_reserved
@@ -25,8 +24,6 @@ BY_PROMPT = (*IDENTIFIERS, "prompt")
 _OF_SIDE = (*IDENTIFIERS, *NARROWING)
 NAMES = (*(f"{name}_{side}" for side in SIDES for name in _OF_SIDE), "prompt", "rater", "dimension", "vote", "shown_first")
 """What `ratings.votes.columns` may map; by default each is the column of the same name."""
-
-Row = dict[str, Any]
 
 
 def read_votes(paths: Sequence[Path], votes: Votes, dimension: str) -> Iterator[Row]:

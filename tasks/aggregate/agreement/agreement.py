@@ -14,7 +14,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.grid import Grid
@@ -35,8 +35,6 @@ ON_LABELS = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPEND
 ON_ONE_SCALE = frozenset({*ON_LABELS, *ALPHAS, AgreementMetric.BIAS})
 BETWEEN_DIMENSIONS = (AgreementMetric.SPEARMAN, AgreementMetric.KENDALL_TAU_B, AgreementMetric.PEARSON)
 _ON_STEP = 1e-9  # of a step: 0.1 has no exact binary form
-
-Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)

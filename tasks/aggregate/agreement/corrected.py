@@ -16,8 +16,8 @@ from schemas.statuses.people import MIN_LABELLED, Against, AgreementReason, Esti
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from schemas.tables.published import COMPARISONS, STANDINGS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
-from schemas.tables.table import Table
-from tasks.aggregate.agreement.agreement import Row, agreement_rows, rated_table
+from schemas.tables.table import Row, Table
+from tasks.aggregate.agreement.agreement import agreement_rows, rated_table
 from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS, Made

@@ -16,7 +16,7 @@ from schemas.metrics import is_primary
 from schemas.statuses.cells import CellStatus, ComparisonKind, StandingState, Total
 from schemas.statuses.people import AgreementReason, Estimator
 from schemas.tables.agreement import CORRECTED_COMPARISONS, CORRECTED_STANDINGS
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.aggregate.agreement.blocked import Blocked
 from tasks.aggregate.agreement.estimates import Made, Values, made
 from tasks.aggregate.agreement.grid import Grid, System
@@ -31,7 +31,6 @@ from tasks.aggregate.scales import total_reason
 from tasks.aggregate.standings import ranked
 from tasks.aggregate.tables import Settings
 
-Row = dict[str, object]
 RANKED = (Estimator.JUDGE, Estimator.LABELS, Estimator.PREDICTION_POWERED)
 
 

@@ -9,7 +9,8 @@ import polars as pl
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
 from schemas.statuses.rows import PairOutcome
-from tasks.aggregate.agreement.agreement import Figure, Row, figure_of
+from schemas.tables.table import Row
+from tasks.aggregate.agreement.agreement import Figure, figure_of
 from tasks.aggregate.agreement.jackknife import ci_method
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes

@@ -9,6 +9,7 @@ import numpy as np
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import CellStatus, ComparisonTest
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.sign_flip import N_EXACT, SAME, exact_interval, exact_p, least_p, subset_means
 from tasks.aggregate.intervals import LEVEL, effective_number, error_over_strata, jackknife_error, rounded, t_quantile
 from tasks.aggregate.judged import Array
@@ -111,7 +112,7 @@ def is_still(found: Paired, width: float) -> bool:
     return found.se is not None and found.se <= SAME * width
 
 
-def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
+def tested(found: Paired, width: float, look: Look) -> Row:
     """P of no difference, its test, delta's uncorrected interval; of few prompts `ends_at`, which gives it at any level.
 
     p and interval hold whichever look was to be the last; `p_nominal` is as if there were no other. No mean of so few prompts is
@@ -119,7 +120,7 @@ def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
     """
     se, df, level = found.se or 0.0, found.df or 1.0, look.level(LEVEL)
     can_be_found = found.n_prompts > N_EXACT or least_p(found.n_prompts) < 1 - LEVEL
-    row: dict[str, object] = {"mde80": mde80(se, df) if can_be_found else None, "status": CellStatus.OK.value, "reason": None}
+    row: Row = {"mde80": mde80(se, df) if can_be_found else None, "status": CellStatus.OK.value, "reason": None}
     if found.n_prompts <= N_EXACT:
         means = subset_means(found.parts, found.weights)
         low, high = exact_interval(means, level, width)
@@ -130,7 +131,7 @@ def tested(found: Paired, width: float, look: Look) -> dict[str, object]:
         half = t_quantile(level, df) * se
         low, high = max(-width, found.delta - half), min(width, found.delta + half)
         row |= {"p_nominal": t_test(found.delta, se, df), "test": ComparisonTest.PAIRED_T.value}
-    return row | {"ci_low": low, "ci_high": high, "p": look.p(float(str(row["p_nominal"])))}
+    return row | {"ci_low": low, "ci_high": high, "p": look.p(row["p_nominal"])}
 
 
 def t_test(delta: float, se: float, df: float) -> float:

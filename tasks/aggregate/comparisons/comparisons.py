@@ -8,6 +8,7 @@ from schemas.benchmark.file import Statistics
 from schemas.lineage import Checkpoint
 from schemas.metrics import MEAN, NO_TOTAL, TOTALS
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonReason, ComparisonTest, Estimand, Total
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.comparison_tests import (
     delta_bounds,
     is_still,
@@ -23,8 +24,6 @@ from tasks.aggregate.intervals import LEVEL
 from tasks.aggregate.judged import Judged
 from tasks.aggregate.looks import look_of, looked_at
 from tasks.aggregate.tallies import Tally
-
-Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +173,7 @@ def _compared(kind: ComparisonKind, a: Contestant, b: Contestant, categories: Se
 
 def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     names = strata_names(a, category, how.expected)
-    width = float(str(a.cells[category]["scale_high"])) - float(str(a.cells[category]["scale_low"]))
+    width = a.cells[category]["scale_high"] - a.cells[category]["scale_low"]
     both = [(a.part(name), b.part(name)) for name in names]
     found = [paired(one, other, width) for one, other in both if one is not None and other is not None]
     strata = [one for one in found if one is not None]

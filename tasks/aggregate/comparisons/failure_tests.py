@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.sign_flip import SAME
 from tasks.aggregate.intervals import Counts, rounded
 from tasks.aggregate.judged import Array
@@ -21,7 +22,7 @@ N_AS_FAR = 20
 _NUMBERS_AT_ONCE = 500_000
 
 
-def failures_tested(a: Tally | None, b: Tally | None) -> dict[str, object]:
+def failures_tested(a: Tally | None, b: Tally | None) -> Row:
     """P of both questions about failures; `fails_low` is the end that `p_failures_low` is of. Of a total over all categories."""
     found = failures_p(a, b) if a and b else None
     if a is None or b is None or found is None:

@@ -3,17 +3,16 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import cast
+from typing import Any
 
 import numpy as np
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Correction
-from tasks.aggregate.comparisons.comparison_tests import Bound
+from schemas.tables.table import Row
 from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.sequential import Look
 
-Row = dict[str, object]
 ALPHA = 0.05
 _DECIDED = (ComparisonVerdict.HIGHER.value, ComparisonVerdict.LOWER.value)
 
@@ -50,7 +49,7 @@ def corrected(rows: Sequence[Row], benchmark: str, statistics: Statistics, n_fam
 def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics, n_family: int) -> None:
     tested = [rows for rows in pairs if rows[0].get("p") is not None]
     to_come = [1.0] * (n_family - len(tested))
-    p_adjusted = adjust([*(_number(rows[0]["p"]) for rows in tested), *to_come], statistics.correction)
+    p_adjusted = adjust([*(rows[0]["p"] for rows in tested), *to_come], statistics.correction)
     level = interval_level(p_adjusted, statistics.correction)
     for rows, p in zip(tested, p_adjusted, strict=False):
         for row in rows:
@@ -69,15 +68,15 @@ def _flag_failures(pairs: Sequence[list[Row]]) -> None:
 
     Failures that several dimensions share are one test, and one that could never be found, for so few failures, is none.
     """
-    rates = {_rate_test(rows[0]): _number(rows[0]["p_failures_least"]) for rows in pairs}
+    rates = {_rate_test(rows[0]): rows[0]["p_failures_least"] for rows in pairs}
     n_rates = n_attainable(list(rates.values()), ALPHA / 2)
     n_low = sum(rows[0]["p_failures_low"] is not None for rows in pairs)
     for rows in pairs:
-        p, low = _number(rows[0]["p_failures"]), rows[0]["p_failures_low"]
+        p, low = rows[0]["p_failures"], rows[0]["p_failures_low"]
         for row in rows:
-            more = "a" if _number(row["fail_rate_a"]) > _number(row["fail_rate_b"]) else "b"
+            more = "a" if row["fail_rate_a"] > row["fail_rate_b"] else "b"
             failing = {more} if p * n_rates < ALPHA / 2 else set()
-            failing |= {str(row["fails_low"])} if low is not None and _number(low) * n_low < ALPHA / 2 else set()
+            failing |= {str(row["fails_low"])} if low is not None and low * n_low < ALPHA / 2 else set()
             row |= {"has_unequal_failures": bool(failing), "failing": failing}
 
 
@@ -121,10 +120,10 @@ def _interval(row: Row, level: float) -> Row:
     if row.get("ci_low") is None:  # an exact test has p and no interval
         return {}
     if "ends_at" in row:  # of an interval that is not delta ± t · se
-        low, high = cast("Callable[[float], tuple[float, float]]", row["ends_at"])(level)
+        low, high = row["ends_at"](level)
         return {"ci_low_adjusted": low, "ci_high_adjusted": high}
-    half = t_quantile(level, _number(row["df"])) * _number(row["se"])
-    delta, width = _number(row["delta"]), _number(row["width"])
+    half = t_quantile(level, row["df"]) * row["se"]
+    delta, width = row["delta"], row["width"]
     return {"ci_low_adjusted": max(-width, delta - half), "ci_high_adjusted": min(width, delta + half)}
 
 
@@ -135,32 +134,32 @@ def _bound_interval(row: Row, level: float) -> Row:
         own = {"delta_bound_ci_low": row["delta_bound_low"], "delta_bound_ci_high": row["delta_bound_high"]}
     if "bounds" not in row:
         return own
-    low, high = cast("tuple[Bound, Bound]", row["bounds"])
-    width = _number(row["width"])
+    low, high = row["bounds"]
+    width = row["width"]
     ends = low.delta - t_quantile(level, low.df) * low.se, high.delta + t_quantile(level, high.df) * high.se
     return {
-        "delta_bound_ci_low": max(-width, min(_number(own["delta_bound_ci_low"]), ends[0])),
-        "delta_bound_ci_high": min(width, max(_number(own["delta_bound_ci_high"]), ends[1])),
+        "delta_bound_ci_low": max(-width, min(own["delta_bound_ci_low"], ends[0])),
+        "delta_bound_ci_high": min(width, max(own["delta_bound_ci_high"], ends[1])),
     }
 
 
 def _verdict(row: Row, statistics: Statistics) -> ComparisonVerdict:
-    delta = _number(row["delta"])
-    if _number(row["p_adjusted"]) >= ALPHA or delta == 0:
+    delta = row["delta"]
+    if row["p_adjusted"] >= ALPHA or delta == 0:
         return ComparisonVerdict.OPEN
     if statistics.failures == "worst_case" and could_be_turned(row):
         return ComparisonVerdict.FAILURES_COULD_TURN_IT
     return ComparisonVerdict.HIGHER if delta > 0 else ComparisonVerdict.LOWER
 
 
-def could_be_turned(row: Mapping[str, object]) -> bool:
+def could_be_turned(row: Mapping[str, Any]) -> bool:
     """Whether delta's sign is another, or none, where every failure is at the worse end of what it can have been for it."""
-    if _number(row["delta"]) > 0:
-        return _number(row["delta_bound_low"]) <= 0
-    return _number(row["delta_bound_high"]) >= 0
+    if row["delta"] > 0:
+        return bool(row["delta_bound_low"] <= 0)
+    return bool(row["delta_bound_high"] >= 0)
 
 
-def _name(row: Mapping[str, object], benchmark: str, statistics: Statistics) -> str:
+def _name(row: Mapping[str, Any], benchmark: str, statistics: Statistics) -> str:
     parts = [row["family"]]
     if row["family"] in _PRIMARY and statistics.family == "benchmark":
         parts += [benchmark]
@@ -171,20 +170,16 @@ def _name(row: Mapping[str, object], benchmark: str, statistics: Statistics) -> 
     return " | ".join(str(part) for part in parts)
 
 
-def _pair(row: Mapping[str, object]) -> tuple[object, ...]:
+def _pair(row: Mapping[str, Any]) -> tuple[object, ...]:
     return (*(row[name] for name in ("rubric_id", "judge_model", "dimension", "category")), *sorted(_both(row)))
 
 
-def _both(row: Mapping[str, object]) -> list[str]:
+def _both(row: Mapping[str, Any]) -> list[str]:
     return [f"{row[f'model_{end}']}/{row[f'checkpoint_{end}']}" for end in "ab"]
 
 
-def _number(value: object) -> float:
-    return float(str(value))
-
-
 def need_no_more(
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Row],
     benchmark: str,
     statistics: Statistics,
     n_family: int,
@@ -202,11 +197,11 @@ def need_no_more(
     return frozenset({name for row in known if row.get("p") is not None for name in _both(row)} - waiting)
 
 
-def _is_over(row: Mapping[str, object], statistics: Statistics, n_family: int) -> bool:
+def _is_over(row: Mapping[str, Any], statistics: Statistics, n_family: int) -> bool:
     """Whether a comparison is decided, or most likely never will be."""
     if row.get("verdict") in _DECIDED:
         return True
     p, look = row.get("p_nominal"), row.get("at")
     if p is None or not isinstance(look, Look):
         return False
-    return look.chance(float(str(p)), ALPHA / max(1, n_family)) < statistics.stopping.futility
+    return look.chance(p, ALPHA / max(1, n_family)) < statistics.stopping.futility

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from schemas.statuses.cells import CellReason, CellStatus, PairReason, Total
+from schemas.tables.table import Row
 from tasks.aggregate.intervals import LEVEL, ClusteredMean, Floats, clustered_mean, interval, mean_of_means
 from tasks.aggregate.preferences.prompts import SHARES, slices
 from tasks.aggregate.preferences.win_rates import CI_METHOD
 
-Row = dict[str, object]
 Means = Mapping[str, ClusteredMean]
 Part = tuple[Mapping[str, float], Means]
 _WITH_INTERVAL = ("first_wins", "order_dependent")

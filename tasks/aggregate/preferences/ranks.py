@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from schemas.statuses.cells import CellReason, RatedState, Total
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.standings import rank_ranges
 
-Row = dict[str, object]
 _BOARD = ("rubric_id", "dimension", "judge_model")
 
 

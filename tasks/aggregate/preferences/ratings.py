@@ -9,13 +9,13 @@ import scipy  # its parts are imported where they are first used
 
 from schemas.lineage import Checkpoint
 from schemas.statuses.cells import RatedState, RatingReason
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.intervals import LEVEL, Counts, Floats, rounded, t_quantile
 from tasks.aggregate.preferences.connected import Flags, rateable, ties_are_estimable
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
 from tasks.aggregate.preferences.prompts import PARTS, Meeting
 
-Row = dict[str, object]
 POINTS = 400 / float(np.log(10))
 """Points of one unit of log-odds: 400 points are odds of 10 to 1."""
 

@@ -9,7 +9,7 @@ from schemas.identities import canonical_json
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
@@ -20,8 +20,6 @@ from tasks.aggregate.preferences.ratings import rated
 from tasks.aggregate.preferences.win_rates import win_rate_rows
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
-
-Row = dict[str, object]
 
 
 def preference_tables(

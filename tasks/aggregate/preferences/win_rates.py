@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonTest, PairReason, Total
+from schemas.tables.table import Row
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.intervals import LEVEL, ClusteredMean
 from tasks.aggregate.preferences.cells import Cell, ends, is_still, score_test
 from tasks.aggregate.preferences.evidence import Evidence
 from tasks.aggregate.preferences.prompts import COUNTS, MIDDLE, Meeting
 
-Row = dict[str, object]
 CI_METHOD = "wilson_t_clustered"
 CI_ANYTIME = "confidence_sequence"
 _NUMBERS = ("n_prompts", "n_pairs", "n_verdicts_asked", "n_verdicts", "n_unanswered")

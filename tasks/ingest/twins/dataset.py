@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +13,7 @@ from schemas.benchmark.file import Benchmark
 from schemas.identities import canonical_json
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
+from schemas.tables.table import Row
 from tasks.context import StageContext
 from tasks.ingest.identity import dataset_id
 from tasks.ingest.parts import ShardResult, commit, copy_part, discard, settle_pictures, write_part
@@ -23,7 +23,6 @@ from tasks.lake.reading import Lake
 from tasks.lake.writing import Staging, stage
 
 _SAMPLES_AT_ONCE = 16  # with all their twins' pictures in memory
-Row = dict[str, Any]
 
 
 def exam_key(benchmark: Benchmark, exam: Exam, checkpoints: Collection[str] | None, anchor_set: str | None) -> str:

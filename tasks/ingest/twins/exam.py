@@ -15,6 +15,7 @@ from schemas.benchmark.exam import EXAM, IN_PROMPTS, PlantedFault, exam_source
 from schemas.records import IMAGE, texts_of
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import SAMPLES
+from schemas.tables.table import Row
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 from tasks.ingest.twins import picture_faults, text_faults
@@ -26,7 +27,6 @@ PROMPTS = ("prompt", "question")
 COLUMNS = ["sample_id", "source", "model", "checkpoint", "category", *PROMPTS]
 """What is to be known of every sample to choose."""
 
-Row = dict[str, Any]
 Pixels = Callable[[str], Row]
 """The row of PICTURES of a digest."""
 

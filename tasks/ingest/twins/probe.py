@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from schemas.records import IMAGE, texts_of
 from schemas.statuses.rows import SampleStatus
+from schemas.tables.table import Row
 from tasks.ingest.identity import id_of_row
 from tasks.ingest.text_flags import text_flags
 
@@ -30,7 +31,6 @@ PLACES: Mapping[str, tuple[str, ...]] = {
 
 _N_COLUMNS = 44  # of a line: at the size below it fills the picture's width
 _MARGIN_PX = 4
-Row = dict[str, Any]
 _HARMLESS: Mapping[int, tuple[str, ...]] = {
     1: ("a",),
     2: ("of", "on", "by"),

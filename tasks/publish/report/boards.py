@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
-from typing import Any
 
 import polars as pl
 
@@ -13,7 +12,7 @@ from schemas.metrics import BOARD, NO_TOTAL, TOTALS, headlines, means_for_prompt
 from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import ComparisonKind, HealthMeasure, Total
 from schemas.tables.published import COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.publish.leaderboard import answers_of
 from tasks.publish.report.formats import isolated, names_isolated, with_isolated
 from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
@@ -21,7 +20,6 @@ from tasks.publish.standings.pair_boards import PairBoard
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import best_first, failures_of, namer, why
 
-Row = dict[str, Any]
 _CONTESTANT = ("model", "checkpoint")
 
 

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from schemas.metrics import natural_key
 from schemas.statuses.cells import ComparisonVerdict
+from schemas.tables.table import Row
 from tasks.publish.report.boards import Board
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.formats import number, percent, words
@@ -16,7 +17,6 @@ from tasks.publish.report.formats import number, percent, words
 if TYPE_CHECKING:
     import altair as alt
 
-Row = dict[str, Any]
 Made = tuple[str, "alt.TopLevelMixin", list[Row], bool]
 """Title, chart, its rows, and whether it shows fewer than the table."""
 N_DRAWN = 30  # checkpoints in a chart: the best of them; the tables hold all

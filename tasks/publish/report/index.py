@@ -6,7 +6,6 @@ Here stands what is no part of a publication: runs, what they cost and found sto
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import polars as pl
@@ -26,7 +25,7 @@ from schemas.tables.published import (
     STANDINGS,
 )
 from schemas.tables.stored import RUNS
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.small_files import read_files
@@ -44,7 +43,6 @@ from tasks.publish.withdrawn import each_taken_back
 N_RUNS = 40  # the newest; the table `runs` holds all
 N_CHARTED = 6  # drawings of nights in all: each takes 0.05 s
 
-Row = dict[str, Any]
 Behind = Callable[[Path, str], Sequence[str]]
 """Of a lake and a benchmark: that its newest night did not become current, in sentences. Nights are known to flows."""
 _SMALL = (BENCHMARK_LONG, COMPARISONS, STANDINGS, FAILURES, EXAM, PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)

@@ -8,12 +8,12 @@ from typing import Any
 
 from schemas.metrics import HEADLINE
 from schemas.statuses.nights import N_BASELINE
+from schemas.tables.table import Row
 from tasks.publish.living_tables import drift_rows
 from tasks.publish.report.drawing import draw
 from tasks.publish.report.figures import Figure
 from tasks.publish.report.formats import words
 
-Row = dict[str, Any]
 _SERIES = ("rubric_id", "rubric_version", "judge_model", "model", "dimension", "category")
 N_ALARMS_SHOWN = 12
 

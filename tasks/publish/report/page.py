@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from schemas.tables.catalogue import TABLES
 from schemas.tables.nights import EXAM, JURY, RELIABILITY
 from schemas.tables.published import HEALTH
 from schemas.tables.stored import CHECKS
-from schemas.tables.table import Table
+from schemas.tables.table import Row, Table
 from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.report.boards import Board, answers_first, boards, by_judge, glance, newest, rows_of
@@ -31,7 +30,6 @@ from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.wording import made_by
 
-Row = dict[str, Any]
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
 
 N_CHARTED = 8

@@ -9,9 +9,9 @@ from typing import Any, Final
 import polars as pl
 
 from schemas.metrics import natural_key
+from schemas.tables.table import Row
 from tasks.publish.report.environment import render
 
-Row = dict[str, Any]
 _FIRST: Final = {"running": 0, "failed": 1, "planned": 2, "done": 3, "stale": 4}
 """Of several partitions of one cell the one that is shown."""
 _CELL: Final = ["model", "checkpoint", "rubric_id", "judge_model"]
