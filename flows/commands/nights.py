@@ -114,7 +114,7 @@ def _print_not_current(out: Console, opened: StageContext) -> int:
 
 def _preview(file: Path, opened: StageContext) -> int:
     """What the night would ask and cost."""
-    from flows.night_preview import preview_night
+    from flows.night_opening import preview_night
 
     with shown_progress() as reporter:
         found = preview_night(file, opened, reporter)

@@ -1,10 +1,17 @@
-"""A publication's part of salon.duckdb: its rows, which publications there are, the SQL of views and macros, all recomputed."""
+"""A publication's part of salon.duckdb: its rows, which publications there are, the SQL of views and macros, all recomputed.
+
+The file is somebody else's: of what it holds the rows of its own tables are read and nothing is run. A view, a macro or a
+computed column is a program of whoever wrote it: it reads any file, or never ends.
+"""
 
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -14,9 +21,13 @@ from tasks.publish.duckdb_file import NAME as DUCKDB
 from tasks.publish.duckdb_file import declare
 from tasks.publish.duckdb_views import OF_AGREEMENTS, STORAGE, quoted
 from tasks.publish.machine_tables import LARGE_NAMES, LISTING
-from tasks.verify.foreign_duckdb import opened
+from tasks.stopping import heeding_stop
 from tasks.verify.publication import is_agreement, read_json
 from tasks.verify.rows import NOTHING, Difference, compare_rows, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
 
 _SQL = f"{DUCKDB}: views and macros"
 _EXCLUDED = re.compile(r"(?<=EXCLUDE \()[^()]*(?=\))")
@@ -30,6 +41,13 @@ _HINT = (
 _N_LISTED = 1_000_000
 _N_MORE = 1000
 """Rows that are read beyond twice those that there should be; those of a file that holds more differ all the same."""
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false", "autoload_known_extensions": "false", "autoinstall_known_extensions": "false",
+    "python_enable_replacements": "false", "lock_configuration": "true",
+}  # fmt: skip
+_TABLES = """SELECT table_name FROM system.main.duckdb_tables()
+WHERE schema_name = 'main' AND NOT temporary AND NOT contains(sql, 'GENERATED ALWAYS')"""
+"""By the full name of the function: the file may hold a macro of the short one."""
 
 
 @dataclass(slots=True)
@@ -58,7 +76,7 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
         f"{len(paths)} tables of {DUCKDB} with their rows of this publication; its list of publications, views and macros"
     )
     try:
-        with opened(of / DUCKDB) as file:
+        with _opened(of / DUCKDB) as file:
             missing = [Difference(f"{DUCKDB}: {name}", "", "", NOTHING, "the table") for name in paths.keys() - file.names]
             found.differences += sorted(missing, key=lambda one: one.place)
             for name, path in ((name, path) for name, path in paths.items() if name in file.names):
@@ -111,7 +129,7 @@ def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:
 
 def _listed(file: Path, name: str, limit: int) -> pl.DataFrame:
     """The publications or agreements that a file lists; a file of an older release lists no agreements."""
-    with opened(file) as database:
+    with _opened(file) as database:
         if name in database.names:
             return database.rows(name, limit).sort("publication_id")
     return pl.DataFrame(schema={"publication_id": pl.String, "run_date": pl.Date, "is_current": pl.Boolean})
@@ -141,3 +159,33 @@ def _head(sql: str) -> str:
 
 def _in_order(names: re.Match[str]) -> str:
     return ", ".join(sorted(names.group().split(", ")))
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDuckDB:
+    """One file, open. `names` are the tables of its main schema; a view of such a name is none, nor what computes its columns."""
+
+    names: frozenset[str]
+    _database: "DuckDBPyConnection"
+
+    def rows(self, name: str, limit: int, publication: str | None = None) -> pl.DataFrame:
+        """The rows of one of `names`, of a publication or all; no more than `limit`, since a small file can claim any number.
+
+        Ends at once where the process is told to stop.
+        """
+        query, said = f'FROM main."{name}"', [publication] * (publication is not None)
+        query += " WHERE publication_id = ?" * len(said)
+
+        def read() -> "pa.Table":
+            return self._database.sql(f"{query} LIMIT {limit}", params=said).to_arrow_table()
+
+        return pl.DataFrame(heeding_stop(f"read {name}", read, self._database.interrupt))
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[ForeignDuckDB]:
+    """The file, open to be read. Raises duckdb.Error where it is none."""
+    import duckdb
+
+    with duckdb.connect(str(file), read_only=True, config=_CLOSED) as database:
+        yield ForeignDuckDB(frozenset(name for (name,) in database.execute(_TABLES).fetchall()), database)

@@ -3,6 +3,7 @@
 How numbers are read stands outside it, in read.py.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -13,13 +14,13 @@ from rubrics.replies.doubts.disavowal import is_disowned
 from rubrics.replies.doubts.loose_numbers import is_answered_again
 from rubrics.replies.doubts.other_languages import is_another_number, is_another_scale
 from rubrics.replies.doubts.own_scales import grades_otherwise, is_on_own_scale
-from rubrics.replies.doubts.own_sums import without_own_sum
 from rubrics.replies.doubts.second_answers import is_answered_otherwise
 from rubrics.replies.doubts.stated_scales import states_another_scale
 from rubrics.replies.doubts.taken_back import is_renamed, is_withdrawn
 from rubrics.replies.doubts.verdicts import states_another_verdict
 from rubrics.replies.doubts.withdrawals import is_taken_away
-from rubrics.replies.doubts.words import Sentences, lowered, squeezed, without_quotations, words_of
+from rubrics.replies.doubts.words import Sentences, compiled, lowered, squeezed, without_quotations, words_of
+from rubrics.replies.labels import keys_by_label, normal
 from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
 from rubrics.replies.spans import Spans
 from schemas.statuses.rows import ParseReason
@@ -33,6 +34,12 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b", re.IGNORECASE)
 _LETTER = re.compile(r"\w")
 _CUT = " … "
 _IN_A_NUMBER = re.compile(r"(?<=[0-9.])[0-9.]{1,20}")
+_TOTALS = frozenset({"total", "sum"})
+_SUM = r"([0-9]{1,4}+(?:\.[0-9]{1,2}+)?+)"
+_OWN_SUM = (
+    r"(?:^|\n)[ \t*_#>|-]*+(?:the |my )?((?:total|sum)(?: scores?| points| of (?:the |all )?(?:scores|points))?)[*_`)]{0,3} ?[:=]"
+    rf"[*_` ]{{0,5}}{_SUM}(?:[*_` ]{{0,4}}(?:/|out of)[*_` ]{{0,4}}{_SUM})?(?: points)?[*_` .]{{0,4}}(?=\n|\Z)"
+)
 
 
 class Told(NamedTuple):
@@ -58,7 +65,7 @@ def doubt(
 ) -> ParseReason | None:
     """Why words beside the numbers make them none: another scale, or another number. `end`: where the form ends."""
     text, words, sentences = told
-    text = without_own_sum(text, words, scores, dimensions)
+    text = _without_own_sum(text, words, scores, dimensions)
     first = min((stop for _, stop in spans.values()), default=0)
     places = _numbers(text, words, spans)
     if places is None:
@@ -85,6 +92,24 @@ def doubt(
         )
     )
     return ParseReason.AMBIGUOUS if is_other else None
+
+
+def _without_own_sum(text: str, words: frozenset[str], scores: Mapping[str, float], dimensions: tuple[Dimension, ...]) -> str:
+    """The text with a blank line for a line that adds its own scores up, such as "Total: 12/15": if right, it says nothing new.
+
+    Any other total is a doubt: another scale (stated_scales.py), or another number (taken_back.py).
+    """
+    if len(dimensions) < 2 or words.isdisjoint(_TOTALS):
+        return text
+    total = sum(scores[one.key] for one in dimensions)
+    most = sum(one.maximum for one in dimensions)
+
+    def blanked(found: re.Match[str]) -> str:
+        is_label = normal(found[1]) in keys_by_label(dimensions)
+        is_right = math.isclose(float(found[2]), total) and (found[3] is None or float(found[3]) == most)
+        return "\n".ljust(len(found[0])) if is_right and not is_label else found[0]
+
+    return compiled(_OWN_SUM, re.IGNORECASE).sub(blanked, text)
 
 
 def doubt_of_words(
