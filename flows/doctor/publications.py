@@ -17,7 +17,7 @@ from tasks.publish.pointer import read_pointer
 from tasks.publish.reading import look_again
 from tasks.publish.small_tables import RESTORE, damaged
 from tasks.publish.withdrawn import each_taken_back
-from tasks.verify.foreign_duckdb import opened
+from tasks.verify.recomputed_duckdb import opened
 
 PUBLICATIONS = "publications"
 _MOST = 100_000

@@ -76,7 +76,7 @@ def compare_duckdb(published: Path, lake_root: Path, derived: Path | None) -> Co
         f"{len(paths)} tables of {DUCKDB} with their rows of this publication; its list of publications, views and macros"
     )
     try:
-        with _opened(of / DUCKDB) as file:
+        with opened(of / DUCKDB) as file:
             missing = [Difference(f"{DUCKDB}: {name}", "", "", NOTHING, "the table") for name in paths.keys() - file.names]
             found.differences += sorted(missing, key=lambda one: one.place)
             for name, path in ((name, path) for name, path in paths.items() if name in file.names):
@@ -129,7 +129,7 @@ def _compare_declared(found: ComparedFile, file: Path, anew: Path) -> None:
 
 def _listed(file: Path, name: str, limit: int) -> pl.DataFrame:
     """The publications or agreements that a file lists; a file of an older release lists no agreements."""
-    with _opened(file) as database:
+    with opened(file) as database:
         if name in database.names:
             return database.rows(name, limit).sort("publication_id")
     return pl.DataFrame(schema={"publication_id": pl.String, "run_date": pl.Date, "is_current": pl.Boolean})
@@ -183,7 +183,7 @@ class ForeignDuckDB:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[ForeignDuckDB]:
+def opened(file: Path) -> Iterator[ForeignDuckDB]:
     """The file, open to be read. Raises duckdb.Error where it is none."""
     import duckdb
 
