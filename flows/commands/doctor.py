@@ -67,7 +67,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     published = partial(publications.check_publications, run.lake, run.benchmark.name)
     yield from guarded(publications.PUBLICATIONS, published, permitted)
-    yield from guarded(nights.RECORDS, lambda: nights.check_records(run), permitted)
+    yield from guarded(nights.RECORDS, lambda: nights.check_readable(run), permitted)
     yield from guarded(stores.SYNC, lambda: stores.check_sync(run), "fix what is wrong above first")
     yield from guarded(stores.DISK, lambda: stores.check_disk(*stores.places(run)), permitted)
     yield from judges.check_budget(run.benchmark)

@@ -92,7 +92,7 @@ def check_batches(run: StageContext) -> Iterator[Finding]:
         yield ok(BATCHES, "none is with a provider")
 
 
-def check_records(run: StageContext) -> Iterator[Finding]:
+def check_readable(run: StageContext) -> Iterator[Finding]:
     """The records of runs and partitions that a night reads, where a file of them cannot be read; nothing where all can."""
     for read in (partial(runs, run.lake), partial(read_partitions, run)):
         try:

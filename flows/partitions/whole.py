@@ -60,8 +60,9 @@ def is_published(run: RunContext, names: Sequence[str], planned: BackfillPlan) -
     One that was taken back publishes nothing; one some of whose pairs were not asked is to be made again. Of one that no run has
     recorded its own ended before: the pointers may not name it yet.
     """
+    is_of_pairs_alone = asks_pairs_alone(run)
     datasets, mine = _datasets(planned), [one.name for one in planned.checkpoints]
-    if not asks_pairs_alone(run):
+    if not is_of_pairs_alone:
         is_named = pl.concat_str(OF_CHECKPOINT, separator="/").is_in(names)
         done = read_partitions(run).filter(is_named, state=PartitionState.DONE.value)
         datasets, mine = list(done["dataset_id"].unique()), list(names)
@@ -69,7 +70,7 @@ def is_published(run: RunContext, names: Sequence[str], planned: BackfillPlan) -
     for publication, dataset_id in _by_present_settings(run):
         if publication.publication_id not in recorded:
             continue
-        held = _checkpoints(run, [dataset_id]) if asks_pairs_alone(run) else _in_cells(publication)
+        held = _checkpoints(run, [dataset_id]) if is_of_pairs_alone else _in_cells(publication)
         is_of_all = set(names) <= {f"{model}/{checkpoint}" for model, checkpoint in held}
         if is_of_all and _has_present_samples(run.stage, mine, [dataset_id, *datasets]) and not _lacks_pairs(run, dataset_id):
             return True
