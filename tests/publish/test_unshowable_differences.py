@@ -159,7 +159,7 @@ def test_one_pair_and_one_score_are_named_in_the_singular():
 def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
     """Of 55 pairs five go by the order, all in the small category: the mean over categories would be half of them."""
     (board,) = pair_boards(tables([*said("2", "1", "a b " * 25, "large"), *said("2", "1", "f " * 5, "small")]))
-    told = "The picture shown first won 55 % of all verdicts; in 9 % of 55 pairs the two orders disagree."
+    told = "The picture shown first won 55 % of the verdicts (a tie counts as half); in 9 % of 55 pairs the two orders disagree."
     assert pair_answers(board)[-1] == told
 
 

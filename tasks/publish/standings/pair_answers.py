@@ -94,7 +94,7 @@ def _of_judge(board: PairBoard) -> list[str]:
         return [f"{few} verdicts in both orders: too few to detect a position bias."]
     if bias["first_wins"] is None:
         return []
-    likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of all verdicts"
+    likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of the verdicts (a tie counts as half)"
     return [
         f"{likes}; in {100 * bias['order_dependent']:.0f} % of {counted(bias['n_both_orders'], 'pair')} the two orders disagree."
     ]

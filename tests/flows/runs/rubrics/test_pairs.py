@@ -1,6 +1,7 @@
 """Pairs from a benchmark file to the page: bought once in both orders, the painter's known truth found, verified, explained."""
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable
@@ -129,7 +130,10 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     }
     assert check_pairs(page.encode(), tables) > 100, "every number of pairs is the table's, rounded"
     assert page.count("shown first") >= 12, "pairs stand side by side, with both orders' words"
-    assert "better" in (published / "leaderboard.md").read_text()
+    in_words = [said.out, (published / "leaderboard.md").read_text(), re.sub("<[^>]+>", "", page)]
+    n_said = [" ".join(one.split()).count(" of the verdicts (a tie counts as half); in 0") for one in in_words]
+    assert n_said == [1, 1, 1 + 3], "on the page also below each dimension"
+    assert "better" in in_words[1]
     for row in preferences.filter(category=MACRO).iter_rows(named=True):
         explained = json.loads(salon("explain", row["pair_id"], "--limit", "2", "--json").out)
         assert explained["is_reproduced"], row["pair_id"]
