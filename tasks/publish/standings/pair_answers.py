@@ -94,7 +94,8 @@ def _of_judge(board: PairBoard) -> list[str]:
         return [f"{few} verdicts in both orders: too few to detect a position bias."]
     if bias["first_wins"] is None:
         return []
-    likes = f"The picture shown first won {100 * bias['first_wins']:.0f} % of the verdicts (a tie counts as half)"
-    return [
-        f"{likes}; in {100 * bias['order_dependent']:.0f} % of {counted(bias['n_both_orders'], 'pair')} the two orders disagree."
-    ]
+    likes = f"picture shown first won {100 * bias['first_wins']:.0f} % of the verdicts (a tie counts as half)"
+    split, pairs = f"{100 * bias['order_dependent']:.0f} %", counted(bias["n_both_orders"], "pair")
+    if board.has_repeats:
+        return [f"On average over {pairs}, the {likes}, and the two orders disagree in {split} of the repeats."]
+    return [f"The {likes}; in {split} of {pairs} the two orders disagree."]

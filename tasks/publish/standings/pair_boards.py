@@ -55,6 +55,11 @@ class PairBoard:
         return sum(row["n_pairs"] for row in self.comparisons)
 
     @property
+    def has_repeats(self) -> bool:
+        """Whether a pair was asked several times in both orders; not known of older publications."""
+        return sum(row.get("n_verdicts_asked") or 0 for row in self.comparisons) > self.n_pairs
+
+    @property
     def n_blocked(self) -> int:
         """Comparisons without a figure because too many pairs have no verdict."""
         return sum(row["status"] == CellStatus.BLOCKED for row in self.comparisons)

@@ -1,6 +1,7 @@
 """Pairs asked twice of a judge that declines a fifth: blocked, they say no rank or rating; let through, each pair is one."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -116,6 +117,14 @@ def test_pairs_without_verdicts_say_nothing_and_a_pair_asked_twice_is_one(folder
     page = (made / "report.html").read_text()
     assert page.count(" shown first</p>") == 4 * page.count('<article class="card">') > 0, "both orders, both repeats"
     assert f"{row['n_verdicts']} of {2 * N_MEETING} verdicts received" in page
+    assert check_pairs(page.encode(), tables) > 0
+    in_words = [said.out, (made / "leaderboard.md").read_text(), re.sub("<[^>]+>", "", page)]
+    told = r"On average over \d+ pairs, the picture shown first won .* of the repeats\."
+    assert [len(re.findall(told, " ".join(one.split()).replace("repeats.", "repeats.\n"))) for one in in_words] == [
+        1,
+        1,
+        1 + 3,
+    ], "on the page also below each dimension"
     assert salon("verify", made, "--file", "b.toml").code == 0
 
 
