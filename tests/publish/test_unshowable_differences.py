@@ -166,8 +166,8 @@ def test_the_liking_for_a_place_is_the_share_of_the_pairs_counted_beside_it():
 def test_with_repeats_the_liking_for_a_place_is_a_mean_over_pairs_and_said_to_be():
     """Every pair goes by the order in one of its three repeats: in none do "the two orders" disagree, in all of them once."""
     (board,) = pair_boards(tables([("2", "1", f"p{n}", "a a f") for n in range(40)]))
-    told = "On average over 40 pairs, the picture shown first won 67 % of the verdicts (a tie counts as half), and the two orders "
-    assert pair_answers(board)[-1] == told + "disagree in 33 % of the repeats."
+    told = "On average over 40 pairs, the picture shown first won 67 % of the verdicts (a tie counts as half), and "
+    assert pair_answers(board)[-1] == told + "the two orders disagree in 33 % of the repeats."
 
 
 @pytest.mark.parametrize("categories", [("large", "small"), (None, None)], ids=["of two categories", "of none"])
