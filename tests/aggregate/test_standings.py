@@ -211,3 +211,28 @@ def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
     told = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score: "
     assert (said[-1] == f"{told}cats of 1 (30.0 %).") == is_told
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ({"q": 4, "r": 4, "s": 4}, "60.0 %"),
+        ({"q": 4, "r": 4}, "60.0 % in q and r"),
+        ({"q": 4, "r": 5, "s": 6}, "40.0 % in s to 60.0 % in q"),
+        ({"q": 5, "r": 4, "s": 5}, "50.0 % in q and s to 60.0 % in r"),
+    ],
+    ids=["the same in all", "in some", "another in each", "another in one"],
+)
+def test_a_blocked_category_is_told_with_the_dimensions_where_they_differ(make_rubric, all_tables, lost, said):
+    rows = [
+        row | {"scores": {name: n % 5 for name in "qrs"}}
+        for checkpoint in "12"
+        for category, some in (("cats", PROMPTS[:10]), ("dogs", PROMPTS[10:]))
+        for n, row in enumerate(over(some, checkpoint, int, category))
+    ]
+    for dimension, n_lost in lost.items():
+        for row in rows[:n_lost]:
+            row["scores"][dimension] = FAILS
+    tables = all_tables(rows, make_rubric({None: ("q", "r", "s")}, report_by="category"), min_coverage=0.7)
+    ((_, told),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
+    assert told[-1].endswith(f"too few of whose judgements have a score: cats of 1 ({said}).")

@@ -56,16 +56,28 @@ def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     means = means_for_prompts_like_these(cells)
     totals = means.filter(pl.col("is_headline"), pl.col("estimate").is_not_null(), category=Total.MACRO.value)
     blocked = means.filter(pl.col("status") == CellStatus.BLOCKED.value, ~pl.col("category").is_in(TOTALS))
-    key = ["rubric_id", "judge_model", "model", "checkpoint", "dimension"]
-    mine = blocked.join(totals, on=key, how="semi").sort(*key, "category")
+    key = ["rubric_id", "judge_model", "model", "checkpoint"]
+    counted_in = totals.select(*key, "dimension", n_means=pl.len().over(key))
+    mine = blocked.join(counted_in, on=[*key, "dimension"]).sort(*key, "category", "dimension")
     name = namer(means.select("model").unique().to_dicts())
     found: dict[tuple[str, str], list[str]] = {}
     for (rubric_id, judge_model), some in mine.group_by("rubric_id", "judge_model", maintain_order=True):
-        rows = some.unique([*key[:4], "category"], maintain_order=True).iter_rows(named=True)
-        shown = listed([f"{row['category']} of {name(row)} ({percent(row['coverage'])})" for row in rows])
+        each = [rows.to_dicts() for _, rows in some.group_by(*key, "category", maintain_order=True)]
+        shown = listed([f"{rows[0]['category']} of {name(rows[0])} ({_shares(rows)})" for rows in each])
         said = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score"
         found[str(rubric_id), str(judge_model)] = [f"{said}: {shown}."]
     return found
+
+
+def _shares(rows: Sequence[Row]) -> str:
+    """The coverage of a blocked category, lowest and highest; with their dimensions where it is not the same in all of them."""
+    by_share: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row["coverage"]):
+        by_share.setdefault(percent(row["coverage"]), []).append(row["dimension"])
+    if len(by_share) == 1 and len(rows) == rows[0]["n_means"]:
+        return next(iter(by_share))
+    ends = [f"{share} in {listed(dimensions)}" for share, dimensions in by_share.items()]
+    return " to ".join(ends if len(ends) == 1 else [ends[0], ends[-1]])
 
 
 def over_all_images(rows: Sequence[Row], cells: pl.DataFrame, comparisons: pl.DataFrame | None) -> list[str]:
