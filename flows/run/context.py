@@ -69,6 +69,8 @@ def open_run(
         check_provider(judge)
         with _at(file, "judges", index, "parameters"):
             provider_of(judge).check_parameters(judge.parameters)
+        with _at(file, "judges", index, "detail"):
+            provider_of(judge).check_detail(judge)
     redaction.watch(judge.api_key_env for judge in benchmark.judges)
     if judge_url is not None:
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]

@@ -34,6 +34,10 @@ class Provider(Protocol):
         """Raise InputError where a judge's `parameters` hold what the provider does not take from there. Needs no key."""
 
     @staticmethod
+    def check_detail(judge: Judge) -> None:
+        """Raise InputError where it has a `detail` that means nothing there. Needs no key."""
+
+    @staticmethod
     def check(judge: Judge) -> None:
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
 

@@ -95,11 +95,16 @@ class HttpJudge(ABC):
     def check(cls, judge: Judge) -> None:
         """Raise MissingKeyError or InputError where the judge cannot be asked as the benchmark file has it."""
         cls.check_parameters(judge.parameters)
+        cls.check_detail(judge)
+        api_key(judge, judge.base_url or cls.DEFAULT_BASE_URL)
+
+    @classmethod
+    def check_detail(cls, judge: Judge) -> None:
+        """See base.Provider."""
         if judge.detail is not None and not cls.has_detail:
             raise InputError(
                 f'judge {judge.id}: {judge.provider} does not support detail = "{judge.detail}"; {cls.instead_of_detail}'
             )
-        api_key(judge, judge.base_url or cls.DEFAULT_BASE_URL)
 
     @staticmethod
     def prompt_cache_tokens(judge: Judge) -> int | None:  # noqa: ARG004 - base.Provider's signature

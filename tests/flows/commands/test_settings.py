@@ -45,6 +45,11 @@ def file(tmp_path: Path) -> Path:
     [
         ("temperature = 0", "n = 2", "line 12: judges[0].parameters: n cannot be set here; use repeats"),
         (
+            "parameters = { temperature = 0 }",
+            'provider = "anthropic"\nparameters = { max_tokens = 9 }\ndetail = "low"',
+            'line 14: judges[0].detail: judge m: anthropic does not support detail = "low"; set max_side_px instead',
+        ),
+        (
             "score = 4",
             "beauty = 4",
             "line 16: statistics.at_least.beauty: no rubric of this file has 'beauty'; its dimensions: score",
