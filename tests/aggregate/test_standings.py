@@ -225,7 +225,7 @@ def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric
 )
 def test_a_blocked_category_is_told_with_the_dimensions_where_they_differ(make_rubric, all_tables, lost, said):
     rows = [
-        row | {"scores": {name: n % 5 for name in "qrs"}}
+        row | {"scores": dict.fromkeys("qrs", n % 5)}
         for checkpoint in "12"
         for category, some in (("cats", PROMPTS[:10]), ("dogs", PROMPTS[10:]))
         for n, row in enumerate(over(some, checkpoint, int, category))
