@@ -92,7 +92,16 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
     for section in declared.figures:
         figures.append(_figure(folder, section, known, is_of_items=items is not None))
         known |= {} if items else {figures[-1].key: figures[-1]}  # a figure may be made of those before it
-    turned = {one.figure.of[0] for one in figures if one.figure and one.figure.form == "turned"}
+    keys = [one.key for one in (*dimensions, *kinds, *figures)]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise refusal(folder, f"dimensions, kinds and figures have {key!r} twice; rename one")
+    return (*kinds, *figures)
+
+
+def check_turned(folder: Path, dimensions: Sequence[Dimension], derived: Sequence[Dimension]) -> None:
+    """Raise RubricError where no figure turns a dimension that is better when lower."""
+    turned = {one.figure.of[0] for one in derived if one.figure and one.figure.form == "turned"}
     for one in dimensions:
         if one.is_lower_better and one.key not in turned:
             raise refusal(
@@ -100,11 +109,6 @@ def derived_dimensions(folder: Path, declared: Declaration, dimensions: Sequence
                 f"dimension {one.key!r} has better = 'lower', but tables rank higher numbers first; add [[figures]] with a new "
                 f"key, form = 'turned', of = ['{one.key}'], which is {one.minimum + one.maximum:g} minus the number",
             )
-    keys = [one.key for one in (*dimensions, *kinds, *figures)]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise refusal(folder, f"dimensions, kinds and figures have {key!r} twice; rename one")
-    return (*kinds, *figures)
 
 
 def _like(key: str, dimension: Dimension) -> Dimension:

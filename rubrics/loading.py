@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from rubrics.assembling import assemble, check_id, refuse_repeats
 from rubrics.declaration import DECLARATION, Declaration, explain, refusal
-from rubrics.dimensions import derived_dimensions
+from rubrics.dimensions import check_turned, derived_dimensions
 from rubrics.model import REQUEST, Rubric, Variant
 from rubrics.sections import is_column
 from schemas.errors import RubricError
@@ -32,11 +32,19 @@ _PROMPT_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}/)*[A-Za-z0-9_][A
 
 def load_rubric(folder: Path) -> Rubric:
     """The rubric declared in a folder. Raises RubricError naming the file, the key and what is allowed."""
+    rubric = _load(folder)
+    for category, variant in rubric.variants.items():
+        if category is None or not rubric.requests:  # a request's dimensions are turned by figures over all requests
+            check_turned(folder, variant.dimensions, variant.derived)
+    return rubric
+
+
+def _load(folder: Path) -> Rubric:
     declared, raw = _declared(folder)
     prompts = {name: _read_prompt(folder, name) for name in _prompt_names(declared)}
     examples = {name: _read_prompt(folder, name, RUBRIC_EXAMPLE_BYTES) for name in _example_names(declared)}
     refuse_repeats(folder, "requests", declared.requests)
-    requests = {name: load_rubric(folder / name) for name in declared.requests}
+    requests = {name: _load(folder / name) for name in declared.requests}
     digests = {f"{name}/": request.digest.encode() for name, request in requests.items()}
     digest = _digest({DECLARATION: raw} | prompts | examples | digests)
     if not requests:

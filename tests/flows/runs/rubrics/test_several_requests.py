@@ -87,20 +87,57 @@ def write_rubric(folder: Path, *changes: tuple[str, str]) -> Path:
     return folder / "both"
 
 
-def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any, salon: Callable[..., Said]) -> None:
-    write_rubric(tmp_path / "mine")
-    paint(tmp_path)
-    pictures = [str(path.relative_to(tmp_path)) for path in sorted((tmp_path / "scenes").rglob("*.png"))]
+def write_edits(folder: Path, provider: Any) -> None:
+    """Three edits that are judged, and one without its source; what the judge answers."""
+    paint(folder)
+    pictures = [str(path.relative_to(folder)) for path in sorted((folder / "scenes").rglob("*.png"))]
     rows: list[dict[str, Any]] = [
         {"edited": pictures[place], "input": pictures[3], "instruction": f"make it {colour}"}
         for place, colour in enumerate(REPLIES)
     ]
     rows.append({"edited": pictures[4], "input": None, "instruction": "make it red"})
-    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "b.toml").write_text(BENCHMARK.format(url=provider.url))
+    (folder / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "b.toml").write_text(BENCHMARK.format(url=provider.url))
     provider.answers = lambda texts: (
         "natural: 9" if "natural" in texts else next(reply for colour, reply in REPLIES.items() if colour in texts)
     )
+
+
+def means_of(lake: Path) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """The publication's folder, and by dimension its mean over all images."""
+    (folder,) = (path for path in (lake / "publish/v1/edits").iterdir() if path.is_dir())
+    cells = pl.read_parquet(folder / "benchmark_long.parquet").filter(
+        category="__micro__", estimand="prompts_like_these", metric="mean"
+    )
+    return folder, {row["dimension"]: row for row in cells.to_dicts()}
+
+
+TURNED = (
+    ('key = "natural"\n[[messages]]', 'key = "natural"\nbetter = "lower"\n[[messages]]'),
+    (
+        '[[figures]]\nkey = "overall"',
+        '[[figures]]\nkey = "unnatural"\nform = "turned"\nof = ["natural"]\n[[figures]]\nkey = "overall"',
+    ),
+    ('["done_and_kept", "natural"]', '["done_and_kept", "unnatural"]'),
+)
+
+
+def test_a_figure_turns_what_is_better_when_lower_in_one_of_the_requests(
+    tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    write_rubric(tmp_path / "mine", *TURNED)
+    write_edits(tmp_path, provider)
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    folder, table = means_of(tmp_path / "lake")
+    assert {key: row["estimate"] for key, row in table.items()} == {"done_and_kept": 6.5, "unnatural": 1.0, "overall": 2.5}
+    assert salon("verify", folder, "--file", "b.toml").code == 0
+    assert "turned of natural: 9" in salon("explain", table["unnatural"]["cell_id"]).out
+
+
+def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any, salon: Callable[..., Said]) -> None:
+    write_rubric(tmp_path / "mine")
+    write_edits(tmp_path, provider)
     said = salon("run", "b.toml", "--run-date", "2026-01-02")
     assert said.code == 0, said.err
 
@@ -114,11 +151,7 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
     found = judgements.join(scores, on="request_key", how="left", maintain_order="left").filter(pl.col("dimension").is_not_null())
     by = {key: mine["score"].to_list() for (key,), mine in found.group_by("dimension")}
     assert by == {"done_and_kept": [4.0, 9.0, None], "overall": [6.0, 9.0, None]}
-    (folder,) = (path for path in (lake.root / "publish/v1/edits").iterdir() if path.is_dir())
-    cells = pl.read_parquet(folder / "benchmark_long.parquet").filter(
-        category="__micro__", estimand="prompts_like_these", metric="mean"
-    )
-    table = {row["dimension"]: row for row in cells.to_dicts()}
+    folder, table = means_of(lake.root)
     assert {key: (row["estimate"], row["n_judgements"], row["n_failed"]) for key, row in table.items()} == {
         "done_and_kept": (6.5, 4, 2), "overall": (7.5, 4, 2),
     }  # fmt: skip
@@ -141,9 +174,14 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
         (('key = "natural"', 'key = "done"'), "two requests have the dimension 'done'"),
         (('unit = ["instruction", "source"]', 'unit = ["model"]'), "unit: 'model' identifies a sample or its model"),
         (('requests = ["done", "natural"]', 'reply = "json"\nrequests = ["done", "natural"]'), "reply belongs in the folder"),
+        (
+            ('key = "kept"', 'key = "kept"\n[[dimensions]]\nkey = "harm"\nbetter = "lower"'),
+            r"both/rubric\.toml: dimension 'harm' has better = 'lower'.*; add \[\[figures\]\] with a new key, form = 'turned'",
+        ),
         (('reply = "label"', 'reply = "label"\ndispatch = "category"'), "variants and dispatch go together"),
     ],
-    ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top", "by category"],
+    ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top", "lower in no figure",
+         "by category"],
 )  # fmt: skip
 def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(RubricError, match=message):
