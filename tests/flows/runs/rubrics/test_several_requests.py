@@ -180,8 +180,8 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
         ),
         (('reply = "label"', 'reply = "label"\ndispatch = "category"'), "variants and dispatch go together"),
     ],
-    ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top", "lower in no figure",
-         "by category"],
+    ids=["a figure of nothing", "no such folder", "one key twice", "a unit that is none", "a reply at the top",
+         "lower in no figure", "by category"],
 )  # fmt: skip
 def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(RubricError, match=message):
