@@ -121,7 +121,12 @@ SE_TRENDS = number(
 )
 JUDGE_A = Field("judge_a", pa.string(), "A judge, or `__jury__` for all judges together.")
 JUDGE_B = Field("judge_b", pa.string(), "The judge that it is compared with, or `__jury__`.")
-JURY_METRIC = Field("metric", pa.string(), "The figure, as defined in docs/nights.md (JuryMetric or AgreementMetric).")
+JURY_METRIC = Field(
+    "metric",
+    pa.string(),
+    "The figure, as defined in docs/nights.md (JuryMetric or AgreementMetric); `quadratic_kappa` here is of numbers, also of means "
+    "of repeats, which are no labels.",
+)
 N_JUDGES = count("n_judges", "Number of judges.")
 N_ITEMS = count("n_items", "Samples that all of them scored (for the alpha of `__jury__`, at least two).")
 NIGHT_STATUS = Field("status", pa.string(), "`ok`, or `null` if there is no figure; then `reason` says why.")
