@@ -124,8 +124,8 @@ JUDGE_B = Field("judge_b", pa.string(), "The judge that it is compared with, or 
 JURY_METRIC = Field(
     "metric",
     pa.string(),
-    "The figure, as defined in docs/nights.md (JuryMetric or AgreementMetric); `quadratic_kappa` here is of numbers, also of means "
-    "of repeats, which are no labels.",
+    "The figure, as defined in docs/nights.md (JuryMetric or AgreementMetric); `quadratic_kappa` here is of numbers, also of "
+    "means of repeats, which are no labels.",
 )
 N_JUDGES = count("n_judges", "Number of judges.")
 N_ITEMS = count("n_items", "Samples that all of them scored (for the alpha of `__jury__`, at least two).")

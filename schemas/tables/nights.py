@@ -50,11 +50,12 @@ BRIDGES = Table(
 RELIABILITY = Table(
     "reliability",
     (
-        *_JUDGED, f.N_PROMPTS, f.N_IMAGES, n.N_SCORES, n.N_REPEATS_MEAN, n.VAR_PROMPT, n.VAR_IMAGE, n.VAR_JUDGE,
+        *_JUDGED, f.N_PROMPTS, f.N_IMAGES.not_null("Samples with at least one score."),
+        n.N_SCORES, n.N_REPEATS_MEAN, n.VAR_PROMPT, n.VAR_IMAGE, n.VAR_JUDGE,
         n.VAR_IMAGE_JUDGE, n.N_TRUNCATED, n.ICC, n.ICC_LOW, n.ICC_HIGH, n.RELIABILITY, n.NIGHT_STATUS, f.REASON,
     ),
     key=tuple(field.name for field in _JUDGED),
-    about="One row per judge, checkpoint and dimension: how much of a score is the judge's own noise.",
+    about="One row per judge, checkpoint and dimension (none for kinds of items): how much of a score is the judge's own noise.",
 )  # fmt: skip
 
 DESIGNS = Table(
@@ -65,7 +66,8 @@ DESIGNS = Table(
         n.SE_CLAIMS, n.SE_TRENDS,
     ),
     key=(*RELIABILITY.key, "n_prompts", "n_images_per_prompt", "n_repeats"),
-    about="One row per design: the standard error predicted for other numbers of prompts, images and repeats.",
+    about="One row per design of a row in `reliability`: the standard error predicted for other numbers of prompts, images and "
+    "repeats.",
 )  # fmt: skip
 
 JURY = Table(
@@ -75,7 +77,8 @@ JURY = Table(
         f.CI_LOW, f.CI_HIGH, n.N_JUDGES, n.N_ITEMS, n.NIGHT_STATUS, f.REASON,
     ),
     key=("rubric_id", "rubric_version", "model", "checkpoint", "dimension", "judge_a", "judge_b", "metric"),
-    about="One row per two judges (or all of them) and metric: how far they agree on one checkpoint's samples.",
+    about="One row per two judges (or all of them) and metric: how far they agree on one checkpoint's samples in a dimension. "
+    "None for kinds of items.",
 )  # fmt: skip
 
 EXAM = Table(

@@ -39,6 +39,10 @@ N_RATERS = count(
     "n_raters",
     "People whose ratings the figure uses (anonymous: the most that rated one sample); 1 if a judge is the reference.",
 )
+N_RATERS_BESIDE = N_RATERS.not_null(
+    "People whose ratings the figure uses (anonymous: the most that rated one sample); 1 if a judge is the reference. With the "
+    "estimator `judge`, which uses none, those of the rows beside it."
+)
 N_ITEM_PROMPTS = count("n_prompts", "Prompts of those samples (the units of the interval).")
 JUDGE_OR_NULL = text("judge_model", "The judge; null if the figure is from people (or the reference judge) alone.", null=True)
 ESTIMATOR = text("estimator", "How the figure is estimated.", values=Estimator)

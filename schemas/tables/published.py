@@ -132,7 +132,8 @@ HEALTH = Table(
         f.MEASURE, f.WORD, f.VALUE, f.N_KNOWN,
     ),
     key=("rubric_id", "judge_model", "model", "checkpoint", "measure", "word"),
-    about="How asking went, computed from the stored replies: one row per measure and `word` that it is split by.",
+    about="How asking went, computed from the stored replies: one row per measure and `word` that it is split by. A night's "
+    "anchors are not counted, here and in what is printed of it (`answered … by …`).",
 )  # fmt: skip
 
 POOLED = Table(
@@ -146,5 +147,5 @@ POOLED = Table(
     key=("rubric_id", "model", "checkpoint", "dimension", "category", "estimand"),
     later=("n_judgements",),
     about="One row per cell of the mean over all judges, on samples that every judge scored; blocked where one judge's cell is. "
-    "Empty with fewer than two judges.",
+    "Empty with fewer than two judges; none for kinds of items.",
 )  # fmt: skip
