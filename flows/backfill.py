@@ -95,6 +95,10 @@ def backfill(
             try:
                 with recorded_without_table(context, planned):
                     summary = run_backfill(context, planned, 60 * patience_minutes, kept_anew(context, file))
+            except Exception:
+                if reporter.made is not None:  # another start finds it there, and would tell nobody of it
+                    show_in_prefect(run, reporter.made, reporter.made.cells, is_backfill=True)
+                raise
             finally:
                 write_grid(run, file)
         if summary.run is not None:
@@ -107,7 +111,7 @@ def backfill(
 def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
     if summary.is_spent:
         n_not_asked = sum(summary.left.values()) + summary.n_pairs_left
-        tell_alerts(run, [budget_reached(summary.max_usd, summary.asked.cost_usd, n_not_asked)])
+        tell_alerts(run.benchmark.name, run.run_date, [budget_reached(summary.max_usd, summary.asked.cost_usd, n_not_asked)])
 
 
 def run_backfill(

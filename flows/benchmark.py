@@ -7,8 +7,8 @@ from pathlib import Path
 
 from flows.executors.choose import opened_executor
 from flows.nights.checkpoints import find_checkpoints
-from flows.observability.artifacts import progress_in_prefect, show_in_prefect
-from flows.observability.events import emit_blocked
+from flows.observability.alerting import table_blocked
+from flows.observability.artifacts import progress_in_prefect, show_in_prefect, tell_alerts
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted_errors
 from flows.observability.waiting import say_stopping
@@ -17,7 +17,7 @@ from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys, open_run
 from flows.run.pipeline import run_pipeline
 from schemas.benchmark.file import Retry, Runner
-from schemas.errors import GateBlockedError, ProviderError, SalonError
+from schemas.errors import GateBlockedError, ProviderError
 from tasks.judge.batch.folders import BatchResults
 from tasks.stopping import heeding_sigterm
 
@@ -57,12 +57,12 @@ def benchmark(
                 summary = run_pipeline(context, checkpoints, replies, known=known, is_retrying=is_retrying, while_asking=noted)
                 write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
-            emit_blocked(run, error)
+            tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
             raise
         except ProviderError:
             kept_anew(RunContext.of(run, reporter=reporter), file)()
             raise
-        except SalonError:
+        except Exception:
             if reporter.made is not None:  # another start finds it there, and would tell nobody of it
                 show_in_prefect(run, reporter.made, reporter.made.cells)
             raise

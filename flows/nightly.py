@@ -24,9 +24,9 @@ from flows.observability.alerting import (
     night_failed,
     night_shut_out,
     no_fresh_checkpoint,
+    table_blocked,
 )
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts, tell_prefect
-from flows.observability.events import deliver, emit_blocked
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
@@ -108,7 +108,9 @@ def nightly(
             raise
         except Exception as error:
             bought = _bought(tried[-1]) if tried else ""
-            deliver(benchmark.name, night, [night_failed(" ".join(filter(None, (redacted(str(error)), bought))), gives_up_at)])
+            tell_alerts(
+                benchmark.name, night, [night_failed(" ".join(filter(None, (redacted(str(error)), bought))), gives_up_at)]
+            )
             raise
         finally:
             if tried and (bought := _bought(tried[-1])):
@@ -143,7 +145,7 @@ def _attempt(
         with opened_executor(run, runner) as executor:
             summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=is_retrying)
     except GateBlockedError as error:
-        emit_blocked(run, error)
+        tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
         raise
     except ProviderError:
         kept_anew(RunContext.of(run, reporter=reporter), file)()
@@ -152,7 +154,7 @@ def _attempt(
         ended.append((run, summary))
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
-        tell_alerts(run, judge_changed(summary.changes))
+        tell_alerts(run.benchmark.name, run.run_date, judge_changed(summary.changes))
     return summary
 
 

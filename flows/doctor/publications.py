@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from flows.doctor.findings import Finding, wrong
+from flows.doctor.findings import Finding, shortened, wrong
 from flows.nights.left_out import left_out
 from flows.nights.lost_pointer import nothing_current
 from schemas.errors import CorruptLakeError
@@ -45,21 +45,25 @@ def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
         yield wrong(PUBLICATIONS, f"{one.publication_id[:12]} is left out of {one.of}: {said}", advice)
     if bucket_behind(lake.root) is not None:  # the file, and each small table of each publication, would be fetched
         return
-    if named and (shown := _shown_to_dashboards(home / DUCKDB)) != named:
-        said = f"{DUCKDB} shows {shown[:12]} as the current publication, not {named[:12]}" if shown else f"there is no {DUCKDB}"
-        yield wrong(PUBLICATIONS, said, "the same command as the last run's, or the next night, makes it anew")
+    if named and (unseen := _not_shown(home / DUCKDB, named)) is not None:
+        yield wrong(PUBLICATIONS, unseen, "the same command as the last run's, or the next night, makes it anew")
     for file in damaged(lake.root, benchmark):
         then = f"the next run makes it again from {file.twin}" if file.twin else f"{RESTORE}; salon.duckdb goes without it"
         yield wrong(PUBLICATIONS, f"{file.path} is gone, or not the file that was written", then)
 
 
-def _shown_to_dashboards(file: Path) -> str:
-    """The publication that is current in the file; "" where it shows none."""
+def _not_shown(file: Path, current: str) -> str | None:
+    """Why dashboards do not see the current publication; None where they do, or another program holds the file open to write."""
     import duckdb
 
+    if not file.is_file():
+        return f"there is no {DUCKDB}"
     try:
         with opened(file) as held:
-            found = held.rows("publications", _MOST) if "publications" in held.names else pl.DataFrame()
-    except duckdb.Error:
-        return ""
-    return "".join(found.filter("is_current")["publication_id"]) if {"is_current", "publication_id"} <= {*found.columns} else ""
+            rows = held.rows("publications", _MOST) if "publications" in held.names else pl.DataFrame()
+    except duckdb.Error as error:
+        return None if "lock" in str(error) else f"{DUCKDB} cannot be read: {shortened(str(error))}"
+    if not {"is_current", "publication_id"} <= {*rows.columns}:
+        return f"{DUCKDB} has no list of publications"
+    shown = "".join(rows.filter("is_current")["publication_id"])
+    return None if shown == current else f"{DUCKDB} shows {shown[:12] or 'none'} as the current publication, not {current[:12]}"

@@ -47,8 +47,8 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
         yield ok(LEDGER, f"{shown} does not exist yet: the first run creates it")
         return
     file = sqlite_file(parse_url(run.ledger_url))
-    if file is not None and (said := not_writable(file)) is not None:
-        yield wrong(LEDGER, *said.split("; "))
+    if file is not None and (barred := not_writable(file)) is not None:
+        yield wrong(LEDGER, *barred)
         return
     if file is not None and (damage := _damage(file)) is not None:
         yield wrong(LEDGER, f"{shown}: {shortened(damage)}", DAMAGED)

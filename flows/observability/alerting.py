@@ -172,6 +172,11 @@ def checkpoint_missing(told: Sequence[str]) -> Alert:
     return Alert(CHECKPOINT_MISSING, {"says": says, "n_all": len(told), "missing": [*told[:N_LISTED]]})
 
 
+def table_blocked(error: Exception) -> Alert:
+    """A blocking data check failed, and nothing was published."""
+    return Alert(BLOCKED, {"says": str(error), "n_all": None, "rows": []})
+
+
 def budget_reached(limit_usd: float | None, spent_usd: float | None, n_not_asked: int) -> Alert:
     """A run stopped asking because the next question could have cost more than is left of its budget."""
     limit_usd, spent_usd = limit_usd or 0.0, spent_usd or 0.0

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
 from urllib.parse import quote
@@ -119,10 +120,10 @@ def tell_prefect(
     return sent
 
 
-def tell_alerts(run: StageContext, alerts: Sequence[Alert]) -> None:
+def tell_alerts(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> None:
     """Send what is told as soon as it is known. Best effort, in a flow run alone; it waits until the server has it."""
     if alerts and is_in_flow_run():
-        _told(deliver, run.benchmark.name, run.run_date, alerts)
+        _told(deliver, benchmark, run_date, alerts)
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:

@@ -47,7 +47,9 @@ def emit_after_run(
     alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary), *further]
     if summary.asked.is_spent and not is_backfill:  # which tells of all that it asked itself
         alerts.append(alerting.budget_reached(run.benchmark.limits.max_usd, summary.asked.cost_usd, summary.asked.n_left))
-    return (send if told is None else deliver)(run.benchmark.name, run.run_date, alerts)
+    if told is None:
+        return send(run.benchmark.name, run.run_date, alerts)
+    return deliver(run.benchmark.name, run.run_date, alerts, "Start the night again to send them")
 
 
 def alerts_after_run(
@@ -91,11 +93,6 @@ def _said(summary: "RunSummary") -> Alert:
     return Alert(alerting.PUBLISHED, payload)
 
 
-def emit_blocked(run: "StageContext", error: Exception) -> list[str]:
-    """Send that a blocking data check failed and nothing was published; it waits until the server has it."""
-    return deliver(run.benchmark.name, run.run_date, [Alert(alerting.BLOCKED, {"says": str(error), "n_all": None, "rows": []})])
-
-
 def missed_nights(lake_root: Path, benchmark: Benchmark, run_date: date) -> list[date]:
     """The nights due between the last one published and `run_date`; none where the benchmark file states no schedule.
 
@@ -121,21 +118,23 @@ def _emitted(benchmark: str, run_date: date, alerts: Iterable[Alert]) -> dict[st
     """The name of each event by its id."""
     if not is_in_flow_run():
         return {}
-    from prefect import runtime
+    from prefect.context import FlowRunContext
     from prefect.events import emit_event
 
+    shown = FlowRunContext.get()
+    is_deployed = shown is not None and shown.flow_run is not None and shown.flow_run.deployment_id is not None
     resource = {
         "prefect.resource.id": f"salon.benchmark.{benchmark}", "prefect.resource.name": benchmark,
         "salon.run-date": run_date.isoformat(),
-        "salon.started-by": "deployment" if runtime.deployment.id else "command",  # whose failed run Prefect tells of
+        "salon.started-by": "deployment" if is_deployed else "command",  # whose failed run Prefect tells of
     }  # fmt: skip
     named = {"benchmark": benchmark, "run_date": run_date.isoformat()}
     sent = [emit_event(alert.name, resource, payload=dict(alert.payload) | named) for alert in alerts]
     return {str(event.id): event.event for event in sent if event is not None}
 
 
-def deliver(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> list[str]:
-    """Send each alert until the server has it, for PATIENCE_S; the names of those that it has.
+def deliver(benchmark: str, run_date: date, alerts: Sequence[Alert], advice: str = "") -> list[str]:
+    """Send each alert until the server has it, for PATIENCE_S; the names of those that it has. `advice`: where it has not all.
 
     Prefect's client gives events away without an answer, and a server whose database is away for a while drops them. It also
     drops an id that it had a minute ago: what is sent again has another, and may stand there twice.
@@ -156,7 +155,7 @@ def deliver(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> list[str
             break
         if time.monotonic() > begun_s + PATIENCE_S or STOP.is_set():
             names = ", ".join(sorted(left))
-            current().say(f"the Prefect server does not have these events{said}: {names}. Start the night again to send them")
+            current().say(". ".join(filter(None, [f"the Prefect server does not have these events{said}: {names}", advice])))
             break
         if time.monotonic() > begun_s + wait_s:
             wait_s = 3 * wait_s

@@ -47,6 +47,7 @@ from tasks.ledger.import_replies.importing import ImportResult, check_importable
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
+from tasks.publish.machine_tables import runs
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.standings.pair_boards import boards_in
 from tasks.publish.standings.placed_cells import placed
@@ -76,6 +77,7 @@ def run_pipeline(
     it asks.
     """
     started_at = datetime.now(UTC)
+    run.reporter.made = None
     if isinstance(replies, BatchResults):
         replies.check(run.benchmark)
     elif replies is not None:
@@ -219,6 +221,8 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
         tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
     with nullcontext() if tables.is_there else one_step(run.reporter, "publish"):
         published = run.executor.once(publish_tables, run.stage, tables)
+    if key not in runs(run.lake)["publication_id"]:  # a start that made it and ended before its row told nobody of it
+        published = replace(published, is_new=True)
     return published, means_for_prompts_like_these(cells)
 
 

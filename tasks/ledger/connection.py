@@ -41,7 +41,7 @@ def open_engine(url: URL, busy_timeout_ms: int, schema: Schema = SCHEMA, silent_
     file = sqlite_file(url)
     try:
         if file is not None:
-            prepare(file)
+            prepare(file, is_uri=str(url.database).startswith("file:"))
         # A server is told by `begin` where a transaction begins; what is only read needs none.
         on_server = {} if file is not None else {"connect_args": _network(url), "isolation_level": "AUTOCOMMIT"}
         engine = create_engine(url, **on_server)
@@ -138,7 +138,7 @@ def explain(url: URL, error: Exception) -> Exception:
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
         file = sqlite_file(url)
         known = not_writable(file) if file is not None else None
-        advice = known or "check the folder, its permissions, and whether its file system is writable"
+        advice = "; ".join(known or ("check the folder, its permissions, and whether its file system is writable",))
     return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
 
 

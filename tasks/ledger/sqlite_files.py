@@ -1,6 +1,8 @@
 """A ledger that is a SQLite file: the file itself, who may write it and the two beside it. What it holds is tables.py."""
 
 import os
+import pwd
+import shlex
 import sqlite3
 import stat
 import time
@@ -25,49 +27,53 @@ def sqlite_file(url: URL) -> Path | None:
     return Path(url.database.removeprefix("file:")).resolve()
 
 
-def prepare(file: Path) -> None:
+def prepare(file: Path, *, is_uri: bool = False) -> None:
     """What must be there before SQLite opens the file: its folder, and the file with the mode that the umask leaves.
 
+    SQLite makes the file itself where it is named by a URI, which may say that there is none, or nothing to write.
     SQLite would let no group write what it makes. The two files beside it get the mode of the file, and the owner that opens
     it: of one that may not write, they would lock out those who may. Raises StoreError, OSError.
     """
     make_folder(file.parent)
     with suppress(FileExistsError):
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        if not is_uri:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
     _forget_unwritten(file)
-    if os.access(file.parent, os.W_OK) and (said := not_writable(file)) is not None:
-        raise StoreError(f"the ledger {file} cannot be used: {said}")
+    if os.access(file.parent, os.W_OK) and (found := not_writable(file)) is not None:
+        raise StoreError(f"the ledger {file} cannot be used: {'; '.join(found)}")
 
 
-def not_writable(file: Path) -> str | None:
-    """Which of the ledger's files this user may not write, whose they are, and what to do; None where all can be written."""
-    paths = [path for path in (Path(f"{file}{end}") for end in _BESIDE) if path.is_file() and not os.access(path, os.W_OK)]
-    if not paths:
+def not_writable(file: Path) -> tuple[str, str] | None:
+    """Which of the ledger's files this user may not write, whose they are, and what to do; None where that is not the cause."""
+    found = dict[Path, os.stat_result]()
+    for path in (Path(f"{file}{end}") for end in _BESIDE):
+        with suppress(OSError):  # there is none, or nobody may look
+            if not os.access(path, os.W_OK) and not os.statvfs(path).f_flag & os.ST_RDONLY:
+                found[path] = path.stat()
+    if not found:
         return None
-    found = [path.stat() for path in paths]
-    named = [f"{path} (of {_owner(path)}, {stat.filemode(one.st_mode)})" for path, one in zip(paths, found, strict=True)]
-    return (
-        f"this user may not write {' and '.join(named)}; to share the ledger with their group, its owner runs: "
-        f"chmod g+w {' '.join(map(str, paths))}"
-    )
+    named = " and ".join(f"{path} (of {_owner(one)}, {stat.filemode(one.st_mode)})" for path, one in found.items())
+    paths, is_mine = shlex.join(map(str, found)), all(one.st_uid == os.geteuid() for one in found.values())
+    advice = f"chmod u+w {paths}" if is_mine else f"to share the ledger with its group, their owner runs: chmod g+w {paths}"
+    return f"this user may not write {named}", advice
 
 
-def _owner(path: Path) -> str:
+def _owner(of: os.stat_result) -> str:
     try:
-        return path.owner()
+        return pwd.getpwuid(of.st_uid).pw_name
     except KeyError:
-        return f"user {path.stat().st_uid}"
+        return f"user {of.st_uid}"
 
 
 def _forget_unwritten(path: Path) -> None:
     """Empty a file of one page of zeros: a power cut left it of a ledger being made, and SQLite calls it no database.
 
-    A larger file is not even opened: closing it would undo the locks of another connection of this process. Raises StoreError
-    where no file stands there: SQLite would wait for a pipe.
+    One that is larger, or in use, is not even opened: closing it would undo the locks of another connection of this process.
+    Raises StoreError where no file stands there: SQLite would wait for a pipe.
     """
     try:
-        size = path.stat().st_size
-        begun = b"" if size > _LARGEST_PAGE else content_of(path, _LARGEST_PAGE + 1)
+        is_used = path.stat().st_size > _LARGEST_PAGE or Path(f"{path}-wal").exists()
+        begun = b"" if is_used else content_of(path, _LARGEST_PAGE + 1)
         if 0 < len(begun) <= _LARGEST_PAGE and not any(begun):
             os.truncate(path, 0)
     except NotRegularError as error:

@@ -275,9 +275,45 @@ def test_who_may_not_write_a_ledger_is_told_of_which_file_and_leaves_none(tmp_pa
     ended = subprocess.run(
         [sys.executable, "-c", opening], cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=without_roots_rights
     )
-    assert f"this user may not write {tmp_path / name} (of {ledger_file.owner()}, -r--r-----)" in ended.stderr
-    assert f"chmod g+w {tmp_path / name}" in ended.stderr
+    assert f"this user may not write {tmp_path / name} (of {ledger_file.owner()}, -r--r-----); chmod u+w" in ended.stderr
     assert sorted(tmp_path.iterdir()) == there
+
+
+def test_who_shares_a_ledger_is_told_what_its_owner_runs(tmp_path: Path) -> None:
+    """As one who is neither its owner nor of its group, from a folder that all may write."""
+    ledger_file = tmp_path / "ledger.db"
+    ledger_file.touch()
+    ledger_file.chmod(0o640)
+    tmp_path.chmod(0o777)
+    asked = (
+        "from pathlib import Path; from tasks.ledger.sqlite_files import not_writable; "
+        f"print(*not_writable(Path('{ledger_file}')))"
+    )
+    if os.geteuid() != 0:
+        pytest.skip("another user is needed")
+    os.chown(ledger_file, 12345, 12345)
+    ended = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True, preexec_fn=without_roots_rights
+    )
+    assert "(of user 12345, -rw-r-----)" in ended.stdout
+    assert f"to share the ledger with its group, their owner runs: chmod g+w {ledger_file}" in ended.stdout
+
+
+def test_the_locks_of_a_ledger_that_was_just_made_are_kept(tmp_path: Path) -> None:
+    """Closing any file of it in this process would undo them, and the next to close would take its -wal away."""
+    with Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.known([])
+        with Ledger(f"sqlite:////{tmp_path}/ledger.db") as other:
+            other.known([])
+        subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                f"import sqlite3; sqlite3.connect('{tmp_path}/ledger.db').execute('SELECT 1 FROM ledger_meta')",
+            ],
+            check=True,
+        )
+        assert (tmp_path / "ledger.db-wal").exists()
 
 
 @pytest.mark.parametrize("url", ["ledger.db", "nosuch://x", "", "sqlite+nosuch:///x"])

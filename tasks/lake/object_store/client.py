@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
-_N_BYTES_SHORT = 2**20
+_N_BYTES_SHORT = 2**17
 DEFAULT_WAIT_S = 30.0
 _WHOSE = "salon-written-by"
 _WAITED = re.compile(r"after \d+ retries|kind: Timeout")
@@ -118,7 +118,9 @@ class Bucket:
             try:
                 client.put(path, content, mode="create", attributes={_WHOSE: whose}, use_multipart=False)
             except AlreadyExistsError:
-                return self.notes(path).get(_WHOSE) == whose
+                with suppress(FileNotFoundError):  # gone since
+                    return whose in map(str, client.get(path).attributes.values())
+                return False
             return True
 
     def replace(self, path: str, content: bytes, e_tag: str) -> bool:
@@ -210,8 +212,8 @@ def _client(url: str, address: str | None, _pid: int, *, is_long: bool) -> "S3St
     wait = timedelta(seconds=store_wait_s(DEFAULT_WAIT_S))
     own: dict[str, Any] = {"endpoint": address} if address else {}
     options: ClientConfig = {"allow_http": bool(address and address.startswith("http://")), "timeout": "300s"}
-    if not is_long:
-        options["read_timeout"] = wait / 2  # so that another connection is tried
+    if wait and not is_long:
+        options["read_timeout"] = max(wait / 2, timedelta(seconds=1))  # half, so that another connection is tried
     return S3Store(
         bucket,
         prefix=prefix or None,

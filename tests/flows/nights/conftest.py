@@ -15,12 +15,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The events that are sent, as if a Prefect server showed the night."""
     names: list[str] = []
 
-    def send(_benchmark: str, _run_date: date, alerts: Iterable[Alert]) -> list[str]:
+    def send(_benchmark: str, _run_date: date, alerts: Iterable[Alert], _advice: str = "") -> list[str]:
         new = [alert.name for alert in alerts]
         names.extend(new)
         return new
 
-    for module, name in ((flows.nightly, "deliver"), (events, "deliver"), (artifacts, "deliver")):
+    for module, name in ((events, "deliver"), (artifacts, "deliver")):
         monkeypatch.setattr(module, name, send)
     monkeypatch.setattr(artifacts, "is_in_flow_run", lambda: True)
     for shown in ("progress_in_prefect", "show_artifacts"):

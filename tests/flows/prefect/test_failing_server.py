@@ -20,9 +20,9 @@ from prefect.events import emit_event
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.nights.record import notes
-from flows.observability.alerting import PUBLISHED
+from flows.observability.alerting import PUBLISHED, Alert
 from flows.observability.artifacts import ProgressArtifact, _pause_s, show_in_prefect
-from flows.observability.events import _on_server
+from flows.observability.events import _on_server, send
 from flows.observability.terminal import PREFECT_IS_AWAY
 from tests.flows.flow_support import Said, runs_of
 from tests.flows.prefect.failing_prefect import FailingPrefect, failing_prefect
@@ -295,3 +295,16 @@ def test_the_end_of_a_deployed_run_is_told_again(
     assert "trying again for" in said
     if code == 0:
         assert runs_of(tmp_path / "lake")["outcome"].to_list() == ["published"]
+
+
+def test_an_event_is_sent_without_asking_the_server(double: FailingPrefect) -> None:
+    """Its sending stands where the run's own error is under way."""
+
+    def sends() -> list[str]:
+        double.fails = re.compile(".")
+        try:
+            return send("away", datetime.now(UTC).date(), [Alert(PUBLISHED, {"says": "it is there"})])
+        finally:
+            double.fails = None
+
+    assert flow(name="sends-while-away")(sends)() == [PUBLISHED]

@@ -11,11 +11,11 @@ from datetime import UTC, date, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from prefect import flow, tags
+from prefect import flow, get_client
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.flow_engine import run_flow
 
 from flows.commands.deploying import deploy as deploy_command
 from flows.observability import alerting
@@ -84,7 +84,6 @@ def test_every_alert_reaches_the_webhook_once_and_deploy_says_whom(
     server: RunningPrefect,
     received: tuple[str, list[str]],
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, texts = received
     file = tmp_path / "b.toml"
@@ -101,15 +100,16 @@ def test_every_alert_reaches_the_webhook_once_and_deploy_says_whom(
         assert "alerts reach:        custom-webhook/salon-alerts" in capsys.readouterr().out
 
         @flow(name="told-night")
-        def night() -> None:
+        def night(file: str) -> None:
             send("told", NIGHT, [*ALERTS, night_failed("the judge is down", datetime(2026, 11, 5, 8, tzinfo=UTC))])
             raise RuntimeError("the judge is down: given up")
 
         time.sleep(5)  # the server's triggers are loaded every few seconds
-        monkeypatch.setenv("PREFECT__RUNTIME__DEPLOYMENT__ID", str(uuid4()))
-        with tags("salon"), pytest.raises(RuntimeError):
-            night()
-        monkeypatch.delenv("PREFECT__RUNTIME__DEPLOYMENT__ID")
+        with get_client(sync_client=True) as client:
+            scheduled = client.create_flow_run_from_deployment(client.read_deployments()[0].id)
+            begun = client.read_flow_run(scheduled.id)
+        with pytest.raises(RuntimeError):
+            run_flow(night, flow_run=begun)
         by_command = night_failed("no deployment began it", None)
         flow(name="told-by-command")(lambda: send("told", NIGHT, [by_command]))()
         tell_what_is_left()
