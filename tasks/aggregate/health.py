@@ -14,7 +14,7 @@ from schemas.metrics import CELL
 from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
 from schemas.tables.table import Row
-from tasks.aggregate.judged import Array, Judged, judgements_of
+from tasks.aggregate.judged import Array, Judged, judgements_of, requests_of
 from tasks.aggregate.outcomes import Outcomes, scores_of
 from tasks.aggregate.prompt_sums import exact_sums
 from tasks.lake.request_rows import Keys, joined
@@ -25,12 +25,12 @@ QUANTILES = (0.5, 0.9, 0.99)
 _SUMMED = (HealthMeasure.N_INPUT_TOKENS, HealthMeasure.N_OUTPUT_TOKENS, HealthMeasure.COST_USD)
 
 
-def health_rows(judged: Judged, read: Mapping[str, Outcomes], replies: pl.LazyFrame) -> Iterator[Row]:
-    """The rows of one rubric. A request that answers for two checkpoints counts in both."""
+def health_rows(judged: Judged, asked: Keys, read: Mapping[str, Outcomes], replies: pl.LazyFrame) -> Iterator[Row]:
+    """The rows of one rubric; `asked` are its requests_of. A request that answers for two checkpoints counts in both."""
     cells = judged.strata.select(CELL).unique(maintain_order=True)
     cell_of_stratum = judged.strata.join(cells.with_row_index("cell"), on=CELL, how="left", maintain_order="left")["cell"]
     cell = cell_of_stratum.to_numpy()[judged.stratum][judged.prompt]
-    requests = _requests(judged.keys, cell)
+    requests = _requests(asked, cell)
     judgements = _judged(judged, read, cell, requests.row, cells.height)
     asks = _asks(requests, replies)
     for number, address in enumerate(cells.iter_rows(named=True)):
@@ -53,7 +53,8 @@ def health_of_pairs(
     for rubric in rubrics:
         if rubric.is_of_pairs:
             judged = judgements_of(judgements, rubric)
-            rows = health_rows(judged, scores_of(judged, judgements, scores, rubric), replies)
+            read, asked = scores_of(judged, judgements, scores, rubric), requests_of(judged, judgements, rubric)
+            rows = health_rows(judged, asked, read, replies)
             yield from ({"rubric_id": rubric.id, "rubric_version": rubric.version} | row for row in rows)
 
 

@@ -19,7 +19,7 @@ from schemas.records import UNKNOWN
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import ROW_UNUSABLE, JudgementStatus
 from tasks.aggregate.scales import has_prompt
-from tasks.lake.request_rows import HASHES, Keys
+from tasks.lake.request_rows import HASHES, Keys, each_request
 
 PROMPT = [*CELL, "category", "prompt_id"]
 """A prompt's judgements within a cell and category: what the statistics take as independent units."""
@@ -50,7 +50,7 @@ class Judged:
     """One rubric's judgements, as numbers.
 
     `frame` has rubric_version, status and reason of each judgement, where a rubric counts kinds of items also items_json of those
-    without a request; `keys` the requests of those that were planned.
+    without a request; `keys` the request_key of those that were planned, under which their scores stand.
     `prompts` has a row for each prompt within a cell and category, sorted by name; `strata` one for each cell and category,
     sorted; `stratum` numbers the stratum of each prompt and `prompt_code` its prompt_id in alphabetical order. `prompt` and
     `sample` number the prompt and the sample of each judgement, `sample_prompt` the prompt of each sample. `twin` numbers the
@@ -148,6 +148,15 @@ def judgements_of(judgements: pl.LazyFrame, rubric: Rubric) -> Judged:
     kept = frame.select("rubric_version", "status", "reason", *["items_json"] * bool(rubric.kinds))
     judged = Judged(kept, keys, strata, stratum.astype(np.int32), codes[-1], prompt, *samples, *twins)
     return replace(judged, first_look=frame["first_look"].to_numpy()) if has_looks else judged
+
+
+def requests_of(judged: Judged, judgements: pl.LazyFrame, rubric: Rubric) -> Keys:
+    """What was asked for each judgement that was planned: its request, or of a list all that it names."""
+    if not rubric.is_of_lists:
+        return judged.keys
+    planned = judgements.filter(is_of_cells(rubric)).with_row_index("row").filter(status=JudgementStatus.PLANNED.value)
+    each = each_request(planned, {rubric.id: rubric}).select("row", **HASHES).collect(engine="streaming")
+    return Keys.of(each, each["row"].to_numpy())
 
 
 def known_prompts(judged: Judged, rubric: Rubric) -> Array:

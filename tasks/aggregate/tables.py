@@ -30,7 +30,7 @@ from tasks.aggregate.comparisons.comparisons import Contestant, Lines, compariso
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.figures import cell_rows, distribution_rows
 from tasks.aggregate.health import health_rows, models_that_answered
-from tasks.aggregate.judged import Judged, judgements_of, known_prompts
+from tasks.aggregate.judged import Judged, judgements_of, known_prompts, requests_of
 from tasks.aggregate.leaving import Leaving
 from tasks.aggregate.looks import Asked, Left, PlannedPrompts, planned_prompts, up_to_last_look
 from tasks.aggregate.outcomes import Outcomes, scores_of
@@ -96,7 +96,7 @@ def aggregated(
     for rubric in _rubrics_of(judgements, rubrics):
         judged, read, asked = _read(judgements, scores, rubric, left=_left(judgements, scores, rubrics, rubric, run))
         named = run.named | {"rubric_id": rubric.id, "rubric_version": rubric.version}
-        health = list(health_rows(judged, read, replies))
+        health = list(health_rows(judged, requests_of(judged, judgements, rubric), read, replies))
         answered_by = models_that_answered(health, run.same_models)
         for dimension in _dimensions(judged, read, rubric, run, asked):
             rows[BENCHMARK_LONG] += dimension.rows

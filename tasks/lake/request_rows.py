@@ -1,7 +1,7 @@
 """Rows beside those that have the same request, as a stream. What is made of them is the stages' that read them.
 
 Keys are texts of 64 characters: two 64-bit hashes stand in for them here. Rows are looked up by the first in a sorted array, 20
-bytes a judgement, and kept where the second agrees too; of the table that is streamed only a batch is in memory.
+bytes a request of a judgement, and kept where the second agrees too; of the table that is streamed only a batch is in memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -90,6 +90,7 @@ def each_request(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.
     if not of_lists:
         return judgements
     is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null() & pl.col("request_key").is_not_null()
+    is_list = is_list.fill_null(value=False)
     listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"request_key": pl.String})))
     keys = listed.list.eval(pl.element().struct.field("request_key")).list.unique()  # items asked together have one
     each = judgements.filter(is_list).with_columns(request_key=keys).explode("request_key")

@@ -13,11 +13,13 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 
+from rubrics.model import Rubric
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
 from tasks.lake.atomic_files import scratch, store_error, write_scratch
 from tasks.lake.reading import PARTITION_KEYS, Lake, with_later_columns
+from tasks.lake.request_rows import each_request
 from tasks.stopping import check_not_stopped
 
 ROWS_AT_ONCE = 250_000
@@ -36,6 +38,7 @@ _LEFT_OUT = frozenset({"image", "pictures", "messages_json", "reply_text", "note
 _SEED = 5  # not the one that Polars joins by: a bucket's keys would all fall on a few of the join's own
 _BUCKET = "bucket"
 _LINK = [*CELL, "request_key"]
+_UNLINKED = [*_LINK, "items_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,17 @@ class Buckets:
     n: int
     folder: Path
     n_rows: Mapping[Table, int]
+    rubrics: Mapping[str, Rubric]
 
     def rows(self, table: Table, number: int) -> pl.DataFrame:
         """Bucket `number` of a table, with the columns the checks need: samples and judgements by sample, others by request."""
         return self._load(table, table.name, number, _columns(table))
 
     def links(self, number: int) -> pl.DataFrame:
-        """Of the judgements of a bucket's requests: ROW, the cell's columns and request_key."""
-        return self._load(JUDGEMENTS, "links", number, _LINK)
+        """Of the judgements of a bucket's requests: ROW, the cell's columns and request_key, a row for each request."""
+        if self.n > 1:
+            return self._load(JUDGEMENTS, "links", number, _LINK)
+        return _links(self._load(JUDGEMENTS, "links", number, _UNLINKED), self.rubrics)
 
     def is_empty(self, table: Table) -> bool:
         """Whether the whole table has no rows."""
@@ -72,7 +78,9 @@ class Buckets:
 
 
 @contextmanager
-def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[Buckets]:
+def dealt(
+    lake: Lake, ids: Mapping[str, str], rubrics: Mapping[str, Rubric], rows_at_once: int = ROWS_AT_ONCE
+) -> Iterator[Buckets]:
     """The run's tables in buckets for as long as the block lasts.
 
     Raises StoreError where a partition is not there, CorruptLakeError where a column is missing or of another type.
@@ -86,13 +94,24 @@ def dealt(lake: Lake, ids: Mapping[str, str], rows_at_once: int = ROWS_AT_ONCE) 
             for table, key in PARTITIONS.items():
                 by = "sample_id" if table in {SAMPLES, JUDGEMENTS} else "request_key"
                 _deal((lake, table, ids[key]), (by, _columns(table)), folder / table.name, n, rows_at_once)
-            links = ("request_key", _LINK)
-            _deal((lake, JUDGEMENTS, ids["plan_id"]), links, folder / "links", n, rows_at_once)
-        yield Buckets(lake, ids, n, folder, n_rows)
+            links, n_asked = ("request_key", _UNLINKED), max(n_rows[JUDGEMENTS], n_rows[REQUESTS])
+            at_once = rows_at_once * n_rows[JUDGEMENTS] // n_asked  # of a list a row becomes several
+            _deal((lake, JUDGEMENTS, ids["plan_id"]), links, folder / "links", n, at_once, rubrics)
+        yield Buckets(lake, ids, n, folder, n_rows, rubrics)
 
 
-def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], folder: Path, n: int, rows_at_once: int) -> None:
-    """Write the columns of a table to `folder`, rows by a hash of one column; some parts are in memory at a time."""
+def _deal(
+    stored: tuple[Lake, Table, str],
+    dealt_by: tuple[str, list[str]],
+    folder: Path,
+    n: int,
+    rows_at_once: int,
+    linked: Mapping[str, Rubric] | None = None,
+) -> None:
+    """Write the columns of a table to `folder`, rows by a hash of one column; some parts are in memory at a time.
+
+    Where rubrics are given, the rows become links.
+    """
     (lake, table, key), (by, columns) = stored, dealt_by
     paths, first = lake.parts_without_pictures(table, key), 0
     n_parts = max(1, rows_at_once * len(paths) // max(1, lake.n_rows(table, key)))
@@ -101,11 +120,16 @@ def _deal(stored: tuple[Lake, Table, str], dealt_by: tuple[str, list[str]], fold
         with _types_told(lake, table, key):
             rows = _scanned(paths[start : start + n_parts], table, columns).with_columns(pl.col(ROW) + first).collect()
         first += rows.height
+        rows = rows if linked is None else _links(rows, linked)
         bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
         mine = rows.with_columns(bucket).partition_by(_BUCKET, include_key=False, as_dict=True, maintain_order=True)
         with store_error(f"dealing {table.name} for the data checks"):
             for (name,), dealt_rows in mine.items():
                 write_scratch(dealt_rows, folder / f"{_BUCKET}={name}" / f"{number:05d}.ipc")
+
+
+def _links(judgements: pl.DataFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
+    return each_request(judgements.lazy(), rubrics).select(ROW, *_LINK).collect()
 
 
 def _collected(lake: Lake, table: Table, key: str, columns: list[str]) -> pl.DataFrame:

@@ -46,7 +46,7 @@ def batches(
         yield from _some(stored, REQUESTS, asked, number)
         yield from _some(stored, REPLIES, replies.with_columns(has_request=found), number)
         yield from _some(stored, SCORES, scores, number)
-    of_judgements = _of_cells(answers)
+    of_judgements = _of_cells(answers, stored.n_rows[JUDGEMENTS])
     del answers
     for number in range(stored.n):
         samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
@@ -55,7 +55,7 @@ def batches(
         has_judgement = nothing if is_one_of_few else _among("sample_id", judgements, JUDGEMENTS, stored)
         due = pl.when(pl.col("model") != UNKNOWN).then(has_judgement)  # a row that nobody knows the checkpoint of has none
         yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=due), number)
-        yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored, of_items(rubrics)), number)
+        yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored), number)
 
 
 def _some(stored: Buckets, table: Table, frame: pl.DataFrame, number: int) -> Iterator[Batch]:
@@ -73,7 +73,7 @@ def _among(column: str, other: pl.DataFrame, table: Table, stored: Buckets) -> p
 def _answers(
     links: pl.DataFrame, requests: pl.DataFrame, replies: pl.DataFrame, same_models: Mapping[str, Sequence[str]]
 ) -> pl.DataFrame:
-    """For each judgement (ROW): its cell, whether its request is there, the models that answered, at first and again.
+    """For each request of a judgement (ROW): its cell, whether it is there, the models that answered, at first and again.
 
     Names as categories. A re-ask's reply is what its score was read from.
     """
@@ -88,7 +88,7 @@ def _answers(
     return found.select(ROW, "has_request", pl.col(*CELL, "answered_model", "model_again").cast(pl.Categorical))
 
 
-def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
+def _of_cells(answers: list[pl.DataFrame], n_judgements: int) -> pl.DataFrame:
     """`has_request` and `is_as_its_cell` of every judgement, in the table's order: a few bytes each, all that is kept of all.
 
     is_as_its_cell: the models that answered are the cell's (the commonest at first); null where nobody said who answered.
@@ -108,12 +108,13 @@ def _of_cells(answers: list[pl.DataFrame]) -> pl.DataFrame:
         )
         for part in answers
     )
-    return pl.concat(said).sort(ROW).drop(ROW)
+    each = pl.concat(said).sort(ROW)
+    if each.height > n_judgements:  # some name a list of requests: all of these are there, all answered as the cell
+        each = each.group_by(ROW, maintain_order=True).agg(pl.all().min())
+    return each.drop(ROW)
 
 
-def _judgements(
-    judgements: pl.DataFrame, samples: pl.DataFrame, answers: pl.DataFrame, stored: Buckets, with_items: Sequence[str]
-) -> pl.DataFrame:
+def _judgements(judgements: pl.DataFrame, samples: pl.DataFrame, answers: pl.DataFrame, stored: Buckets) -> pl.DataFrame:
     status, is_planned = pl.col("status"), pl.col("status") == JudgementStatus.PLANNED
     is_known = status.is_in([word.value for word in JudgementStatus])
     mine = answers[judgements[ROW]]
@@ -121,7 +122,7 @@ def _judgements(
     return judgements.with_columns(
         pl.col("second_sample_id").fill_null(""),  # else no key would be whole, and its check left out
         has_sample=_among("sample_id", samples, SAMPLES, stored),
-        has_request=pl.when(~pl.col("rubric_id").is_in(with_items)).then(has_request),
+        has_request=has_request,
         key_fits_status=pl.when(is_known).then(is_planned == pl.col("request_key").is_not_null()),
         reason_fits_status=pl.when(is_known).then(is_planned == pl.col("reason").is_null()),
         is_answered_as_its_cell=mine["is_as_its_cell"],
@@ -148,9 +149,7 @@ def _requests(
         .join(n_dimensions, on="request_key", how="left", maintain_order="left")
         .join(n_asks, on="request_key", how="left", maintain_order="left")
         .with_columns(
-            has_judgement=pl.when(~pl.col("rubric_id").is_in(of_items(rubrics))).then(
-                _among("request_key", links, JUDGEMENTS, stored)
-            ),
+            has_judgement=_among("request_key", links, JUDGEMENTS, stored),
             has_variant=pl.when(pl.col("rubric_id").is_in(list(rubrics))).then(pl.col("n_dimensions_asked").is_not_null()),
             facts_are_readable=~pl.col("facts_json").is_in(unreadable_facts(requests)),
             n_missing_dimensions=_unless_empty(SCORES, n_missing, stored),

@@ -101,7 +101,7 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     """
     ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
     most = context.benchmark.gate.max_missing_input
-    with dealt(context.lake, ids, rows_at_once) as stored:
+    with dealt(context.lake, ids, context.rubrics, rows_at_once) as stored:
         outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics, most), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     stored_as = {table.name: ids[key] for table, key in PARTITIONS.items()}
