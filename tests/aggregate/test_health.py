@@ -1,7 +1,13 @@
 """What `health` says: counts that add up, reasons, and only what the snapshot knows."""
 
+import json
+from dataclasses import replace
+
 import polars as pl
 import pytest
+
+from rubrics.model import Items, Rubric
+from tasks.aggregate.tables import Settings, aggregated
 
 
 def said(tables, **address):
@@ -58,8 +64,6 @@ def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_ta
 
 
 def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, make_frames, run_arguments, make_answers):
-    from tasks.aggregate.tables import Settings, aggregated
-
     asked = make_rubric({None: ("q",)})
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "checkpoint": c, "scores": {"q": 3}} for c in "12"], asked)
     shared = judgements.with_columns(request_key=pl.lit(judgements["request_key"][0]))
@@ -76,3 +80,45 @@ def test_where_nothing_applies_all_is_counted_and_nothing_failed(make_rubric, al
     found = said(all_tables([{"prompt": p, "sample": p, "scores": {"q": aside}} for p in "abc"], make_rubric({None: ("q",)})))
     assert (found["n_judgements", ""], found["n_replies", "answered"]) == (3, 3)
     assert not [word for measure, word in found if measure == "n_without_score"]
+
+
+def _of_items(rubric: Rubric) -> Rubric:
+    return replace(rubric, items=Items("items", False, {}, {}))
+
+
+def _of_requests(rubric: Rubric) -> Rubric:
+    return replace(rubric, requests={"sense": rubric, "looks": rubric})
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_requests"),
+    [(lambda rubric: rubric, 6), (_of_items, 7), (_of_requests, 7)],
+    ids=["one request", "items one by one", "several requests"],
+)
+@pytest.mark.parametrize("other", ["eye-2", "eye-1"], ids=["another model", "the same model"])
+def test_every_request_of_a_judgement_is_counted_and_its_model_known(
+    kind, n_requests, other, make_rubric, make_frames, make_answers, run_arguments
+):
+    """The judgements of a checkpoint that name lists have one request each, and one that they all share."""
+    asked = kind(make_rubric({None: ("q",)}))
+    rows = [{"prompt": p, "sample": p, "checkpoint": c, "scores": {"q": 3 + n % 2}} for c in "12" for n, p in enumerate("abcdef")]
+    judgements, scores = make_frames(rows, asked)
+    sent = judgements.select("checkpoint", "request_key")
+    if asked.is_of_lists:
+        keys = [(key[::-1], checkpoint.ljust(64, "0")) for checkpoint, key in sent.iter_rows()]
+        listed = [json.dumps([{"request_key": key} for key in two]) for two in keys]
+        judgements = judgements.with_columns(items_json=pl.Series(listed))
+        sent = sent.with_columns(request_key=pl.Series(keys)).explode("request_key")
+    replies = pl.concat([
+        make_answers(sent.filter(checkpoint=c), answered_model=model, n_input_tokens=900, n_output_tokens=20, cost_usd=0.5)
+        for c, model in zip("12", ("eye-1", other), strict=True)
+    ])  # fmt: skip
+    run = Settings(**run_arguments, min_coverage=0.0)
+    tables = {t.name: f for t, f in aggregated(judgements.lazy(), scores.lazy(), replies.lazy(), {asked.id: asked}, run).items()}
+    found = said(tables, checkpoint="2")
+    assert (found["n_judgements", ""], found["n_requests", ""], found["n_replies", "answered"]) == (6, n_requests, n_requests)
+    assert (found["n_input_tokens", ""], found["cost_usd", ""]) == (900 * n_requests, 0.5 * n_requests)
+    assert found["n_answered_by", other] == n_requests
+    is_differing = tables["comparisons"]["reason"].fill_null("") == "answering_model_differs"
+    assert tables["comparisons"].height > 0
+    assert is_differing.to_list() == [other == "eye-2"] * len(is_differing)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rubrics.model import Items
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses.rows import CheckSeverity
 from schemas.tables.stored import CHECKS, QUARANTINE, SCORES
@@ -261,6 +262,36 @@ def test_faults_are_found_however_few_rows_are_looked_at_together(lakes, tmp_pat
         "requests.request_key.has_a_reply_row", "judgements.judge_model.is_one_model_in_a_cell",
     }  # fmt: skip
     assert not list((tmp_path / "staging").glob("checked-*"))
+
+
+def _listed(rows):
+    """The same rows, each judgement of aspects naming a list: its own request and, beside it, that of its world's first."""
+    for row in rows["judgements"]:
+        if row["rubric_id"] == "aspects":
+            world, own = row["request_key"][:4], row["request_key"]
+            keys = sorted({own, f"{world}a3".ljust(64, "0")})
+            row["items_json"] = orjson.dumps([{"id": str(n), "request_key": key} for n, key in enumerate(keys)]).decode()
+            row["request_key"] = f"{world}11{own[4:6]}".ljust(64, "0")
+    return rows
+
+
+@pytest.mark.parametrize("rows_at_once", [4, 1_000_000])
+@pytest.mark.parametrize(
+    ("table", "place", "change", "failed"),
+    [
+        ("replies", 3, {}, set()),
+        ("replies", 3, {"answered_model": "j-2"}, {"judgements.judge_model.is_one_model_in_a_cell"}),
+        ("judgements", 6, {"items_json": f'[{{"request_key":"{"9" * 64}"}}]'},
+         {"judgements.request_key.is_a_request", "requests.request_key.is_of_a_judgement"}),
+    ],
+    ids=["as it should be", "another model answered one", "one is not there"],
+)  # fmt: skip
+def test_a_judgement_is_linked_to_every_request_of_its_list(lakes, tmp_path, table, place, change, failed, rows_at_once):
+    rows = _listed(lakes.together(lakes.world(number) for number in range(3)))
+    rows[table][place].update(change)
+    rubrics = lakes.rubrics | {"aspects": replace(lakes.rubrics["aspects"], items=Items("items", False, {}, {}))}
+    result = lakes.check(lakes.write(tmp_path, rows), rubrics=rubrics, rows_at_once=rows_at_once)
+    assert set(result.checks.filter(pl.col("severity") == "blocking", status="failed")["check"]) == failed
 
 
 def test_different_texts_stay_different_when_disarmed():
