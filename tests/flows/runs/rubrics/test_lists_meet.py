@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tasks.publish.reading import current
 from tests.flows.flow_support import Said, cells_of
 from tests.flows.runs.rubrics.own_rubric import own_rubric, write_rubric
 from tests.flows.runs.rubrics.test_items import PROMPT, RUBRIC
@@ -49,12 +50,17 @@ N_ASKED = {"each": 3 * N_PICTURES, "together": N_PICTURES, "both": 2 * N_PICTURE
 """Requests of a checkpoint: three items a picture asked one by one or in one, and two requests a picture."""
 
 
+EVERY = N_ASKED | {"one": N_PICTURES}
+
+
 def write_world(home: Path, kind: str, url: str, more: str, n_checkpoints: int = 2) -> Path:
     """A rubric of that kind, and a benchmark of checkpoints "1", "2", …: each picture is its own prompt."""
     if kind == "both":
         for name in ("first", "second"):
             write_rubric(home, f"{kind}/{name}", ONE.format(name=name), f"Good, {name}?")
         (home / "mine" / kind / "rubric.toml").write_text(WHOLE)
+    elif kind == "one":
+        write_rubric(home, kind, ONE.format(name=kind), "Good, one?")
     else:
         reply = {"each": "answer", "together": "lines"}[kind]
         write_rubric(home, kind, RUBRIC.format(asked=kind, reply=reply), PROMPT)
@@ -144,13 +150,53 @@ def test_anchors_may_have_items_that_do_not_apply_and_no_pairs(tmp_path: Path, p
     assert (frozen.code, "4 samples" in frozen.out) == (0, True), frozen.err
 
 
+MODELS = ("judge-2026-01-01", "judge-2026-06-01")
+
+
+def _answered_by(model: str, kind: str) -> Play:
+    return Play(body=completion("yes\nyes\nyes" if kind == "together" else "yes", model=model))
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_checkpoints_that_two_models_answered_are_told_of_and_not_compared(
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    file, n = write_world(tmp_path, kind, provider.url, ""), EVERY[kind]
+    for model, only in zip(MODELS, (("--checkpoints", "1"), ()), strict=True):
+        provider.then = _answered_by(model, kind)
+        said = salon("run", file, "--run-date", "2026-01-02", *only)
+        assert said.code == 0, said.err
+    assert f"by {MODELS[0]} ({n} replies), {MODELS[1]} ({n} replies)" in " ".join(said.out.split())
+    folder = current(tmp_path / "lake").folder
+    assert set(pl.read_parquet(folder / "comparisons.parquet")["reason"]) == {"answering_model_differs"}
+    health = pl.read_parquet(folder / "health.parquet")
+    for checkpoint, model in zip("12", MODELS, strict=True):
+        found = {(row["measure"], row["word"]): row["value"] for row in health.filter(checkpoint=checkpoint).to_dicts()}
+        assert (found["n_requests", ""], found["n_replies", "answered"], found["n_answered_by", model]) == (n, n, n)
+        assert (found["n_attempts", ""], found["n_input_tokens", ""], found["n_output_tokens", ""]) == (n, 900 * n, 12 * n)
+    assert salon("verify", folder, "--file", file).code == 0
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_checkpoint_that_two_models_answered_is_not_published(
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    file, listed = write_world(tmp_path, kind, provider.url, "", n_checkpoints=1), tmp_path / "m.jsonl"
+    every = listed.read_text()
+    for model, text in zip(MODELS, ("".join(every.splitlines(keepends=True)[:4]), every), strict=True):
+        listed.write_text(text)
+        provider.then = _answered_by(model, kind)
+        said = salon("run", file, "--run-date", "2026-01-02")
+    assert said.code == 1
+    assert "judgements.judge_model.is_one_model_in_a_cell failed for 2 of 6 rows" in " ".join(said.err.split())
+
+
 @pytest.mark.parametrize("kind", N_ASKED)
 def test_replies_by_another_model_are_told_of_before_the_rest_is_bought(
     kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
 ) -> None:
     file = write_world(tmp_path, kind, provider.url, "[limits]\nconcurrency = 1\nattempts_per_request = 1", n_checkpoints=1)
-    text = "yes\nyes\nyes" if kind == "together" else "yes"
-    own, other = (Play(body=completion(text, model=name)) for name in ("judge-2026-01-01", "judge-2026-06-01"))
+    own, other = (_answered_by(name, kind) for name in MODELS)
     provider.script.extend([own, own, other])
     provider.then = Play(503, b"upstream connect error")
     assert salon("run", file, "--run-date", "2026-01-02").code in (1, 3)
