@@ -132,7 +132,7 @@ class HealthMeasure(StrEnum):
     N_JUDGEMENTS = "n_judgements"  # judgements in the plan
     N_PLANNED = "n_planned"  # those of them that have a request
     N_AGAIN = "n_again"  # those of them whose sample is a duplicate and shares the first one's judgement; no row if none
-    N_REQUESTS = "n_requests"  # distinct requests behind them; fewer if samples share a question
+    N_REQUESTS = "n_requests"  # distinct requests behind them; more if a sample takes several, fewer if samples share a question
     N_WITHOUT_SCORE = "n_without_score"  # judgements that lack a score that counts in some dimension; `word` is the reason
     N_REPLIES = "n_replies"  # asks by how they ended; `word` is the reply's status
     N_SAID = "n_said"  # failed asks by the provider's message, the most common ones; `word` is the message

@@ -283,8 +283,9 @@ def _listed(rows):
         ("replies", 3, {"answered_model": "j-2"}, {"judgements.judge_model.is_one_model_in_a_cell"}),
         ("judgements", 6, {"items_json": f'[{{"request_key":"{"9" * 64}"}}]'},
          {"judgements.request_key.is_a_request", "requests.request_key.is_of_a_judgement"}),
+        ("judgements", 0, {"rubric_id": None}, {"judgements.rubric_id.is_not_null"}),
     ],
-    ids=["as it should be", "another model answered one", "one is not there"],
+    ids=["as it should be", "another model answered one", "one is not there", "of no rubric"],
 )  # fmt: skip
 def test_a_judgement_is_linked_to_every_request_of_its_list(lakes, tmp_path, table, place, change, failed, rows_at_once):
     rows = _listed(lakes.together(lakes.world(number) for number in range(3)))

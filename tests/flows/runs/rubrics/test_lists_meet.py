@@ -1,6 +1,7 @@
 """Rubrics whose scores are made of several requests (of items, or fixed ones) beside backfills, nights and looks."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,8 @@ N_ASKED = {"each": 3 * N_PICTURES, "together": N_PICTURES, "both": 2 * N_PICTURE
 """Requests of a checkpoint: three items a picture asked one by one or in one, and two requests a picture."""
 
 
+DOCUMENT = Path(__file__).parents[4] / "docs/cost.md"
+(RECIPE,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 EVERY = N_ASKED | {"one": N_PICTURES}
 
 
@@ -159,7 +162,7 @@ def _answered_by(model: str, kind: str) -> Play:
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_checkpoints_that_two_models_answered_are_told_of_and_not_compared(
-    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said]
+    kind: str, tmp_path: Path, provider: Any, salon: Callable[..., Said], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, n = write_world(tmp_path, kind, provider.url, ""), EVERY[kind]
     for model, only in zip(MODELS, (("--checkpoints", "1"), ()), strict=True):
@@ -175,6 +178,8 @@ def test_checkpoints_that_two_models_answered_are_told_of_and_not_compared(
         assert (found["n_requests", ""], found["n_replies", "answered"], found["n_answered_by", model]) == (n, n, n)
         assert (found["n_attempts", ""], found["n_input_tokens", ""], found["n_output_tokens", ""]) == (n, 900 * n, 12 * n)
     assert salon("verify", folder, "--file", file).code == 0
+    exec(RECIPE, {})
+    assert re.search(rf" {kind} .* {2 * n} ", capsys.readouterr().out), "the page's own sum by rubric has every reply"
 
 
 @pytest.mark.parametrize("kind", EVERY)
