@@ -89,8 +89,8 @@ def each_request(judgements: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.
     of_lists = [name for name, rubric in rubrics.items() if rubric.is_of_lists]
     if not of_lists:
         return judgements
-    is_list = pl.col("rubric_id").is_in(of_lists) & pl.col("items_json").is_not_null() & pl.col("request_key").is_not_null()
-    is_list = is_list.fill_null(value=False)
+    is_of_lists = pl.col("rubric_id").is_in(of_lists).fill_null(value=True)  # a row without one is the data checks' to report
+    is_list = is_of_lists & pl.col("items_json").is_not_null() & pl.col("request_key").is_not_null()
     listed = pl.col("items_json").str.json_decode(pl.List(pl.Struct({"request_key": pl.String})))
     keys = listed.list.eval(pl.element().struct.field("request_key")).list.unique()  # items asked together have one
     each = judgements.filter(is_list).with_columns(request_key=keys).explode("request_key")

@@ -279,20 +279,25 @@ def _listed(rows):
 @pytest.mark.parametrize(
     ("table", "place", "change", "failed"),
     [
-        ("replies", 3, {}, set()),
-        ("replies", 3, {"answered_model": "j-2"}, {"judgements.judge_model.is_one_model_in_a_cell"}),
+        ("replies", 3, {}, {}),
+        ("replies", 3, {"answered_model": "j-2"}, {"judgements.judge_model.is_one_model_in_a_cell": 3}),
         ("judgements", 6, {"items_json": f'[{{"request_key":"{"9" * 64}"}}]'},
-         {"judgements.request_key.is_a_request", "requests.request_key.is_of_a_judgement"}),
-        ("judgements", 0, {"rubric_id": None}, {"judgements.rubric_id.is_not_null"}),
+         {"judgements.request_key.is_a_request": 1, "requests.request_key.is_of_a_judgement": 1}),
+        ("judgements", 4, {"rubric_id": None}, {"judgements.rubric_id.is_not_null": 1}),
     ],
     ids=["as it should be", "another model answered one", "one is not there", "of no rubric"],
 )  # fmt: skip
 def test_a_judgement_is_linked_to_every_request_of_its_list(lakes, tmp_path, table, place, change, failed, rows_at_once):
     rows = _listed(lakes.together(lakes.world(number) for number in range(3)))
+    lake = lakes.write(tmp_path, rows)
     rows[table][place].update(change)
+    lakes.plant(lake, table, rows[table])
     rubrics = lakes.rubrics | {"aspects": replace(lakes.rubrics["aspects"], items=Items("items", False, {}, {}))}
-    result = lakes.check(lakes.write(tmp_path, rows), rubrics=rubrics, rows_at_once=rows_at_once)
-    assert set(result.checks.filter(pl.col("severity") == "blocking", status="failed")["check"]) == failed
+    result = lakes.check(lake, rubrics=rubrics, rows_at_once=rows_at_once)
+    found = result.checks.filter(pl.col("severity") == "blocking", status="failed")
+    assert dict(found.select("check", "n_failing").iter_rows()) == failed
+    failing = result.quarantine.filter(severity="blocking")["row_key_json"]
+    assert {lakes.world_of(orjson.loads(key)) for key in failing} <= {0}
 
 
 def test_different_texts_stay_different_when_disarmed():
