@@ -94,7 +94,7 @@ def dealt(
             for table, key in PARTITIONS.items():
                 by = "sample_id" if table in {SAMPLES, JUDGEMENTS} else "request_key"
                 _deal((lake, table, ids[key]), (by, _columns(table)), folder / table.name, n, rows_at_once)
-            links, n_asked = ("request_key", _UNLINKED), max(n_rows[JUDGEMENTS], n_rows[REQUESTS])
+            links, n_asked = ("request_key", _UNLINKED), max(1, n_rows[JUDGEMENTS], n_rows[REQUESTS])
             at_once = rows_at_once * n_rows[JUDGEMENTS] // n_asked  # of a list a row becomes several
             _deal((lake, JUDGEMENTS, ids["plan_id"]), links, folder / "links", n, at_once, rubrics)
         yield Buckets(lake, ids, n, folder, n_rows, rubrics)
