@@ -100,8 +100,8 @@ FAILS_MORE = flag(
 # --- corrected by people -----------------------------------------------------------------------------------------
 RATER_SE = number(
     "rater_se",
-    "The part of se that comes from the choice of raters. Null if it cannot be estimated: one rater, anonymous raters, or no "
-    "prompts in common.",
+    "The part of se that comes from the choice of raters. Null if it cannot be estimated: one rater, anonymous raters, more "
+    "than 100 raters, or no prompts in common.",
     low=0,
 )
 P_LABELS_RANDOM = number(

@@ -54,7 +54,9 @@ DETAIL = text("detail", "One sentence that explains the status.", null=True)
 REQUEST_KEY = digest("request_key", "sha256 over canonical JSON of everything that can change the answer.")
 RUBRIC_ID = text("rubric_id", "The rubric's id.")
 RUBRIC_VERSION = text("rubric_version", "The rubric's declared version.")
-RUBRIC_DIGEST = digest("rubric_digest", "sha256 over the files of the rubric folder; changing one byte changes it.")
+RUBRIC_DIGEST = digest(
+    "rubric_digest", "sha256 over rubric.toml and the prompts and example pictures that it names; changing one byte changes it."
+)
 JUDGE_MODEL = text("judge_model", "The judge's name, or else its model.")
 REPEAT = count("repeat", "Number of the repeat, from 0.")
 OCCASION = text(

@@ -72,7 +72,10 @@ SHIFT_SE = number("shift_se", "Standard error of shift, from the spread between 
 # --- partitions -------------------------------------------------------------------------------------------------
 PARTITION_ID = digest("partition_id", "sha256 over benchmark, checkpoint, dataset, rubric and the digests of rubric and judge.")
 PARTITION_DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the checkpoint alone.")
-JUDGE_DIGEST = digest("judge_digest", "sha256 over the judge's settings that can change its answers.")
+JUDGE_DIGEST = digest(
+    "judge_digest",
+    "sha256 over the judge's model, parameters, repeats, share, deployment, structured output and how it is shown pictures.",
+)
 SOURCES_JSON = text("sources_json", "The sources that have samples of the checkpoint, as a JSON list.")
 PARTITION_STATE = text("state", "`planned`, `running`, `done` or `failed`, as last written.")
 N_LEFT = count("n_left", "Requests without a final reply.")

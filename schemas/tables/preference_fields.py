@@ -21,7 +21,7 @@ COVERAGE = share("coverage", "Share of the requested verdicts received; without 
 PREFERENCES = (
     text("pair_id", "Id of the row (12 hexadecimal characters), for `salon explain`."), *_RUN, f.JUDGE_MODEL,
     CATEGORY,
-    text("model_a", "Model of a: the newer checkpoint, or the one compared with the baseline."),
+    text("model_a", "Model of a: the newer checkpoint, or the one compared with the baseline; of two models the first by name."),
     c.CHECKPOINT_A, c.MODEL_B, c.CHECKPOINT_B,
     flag("is_to_baseline", "Whether b is the benchmark file's baseline."),
     flag("is_to_predecessor", "Whether b is the previous checkpoint of the same model."),

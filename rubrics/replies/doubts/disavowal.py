@@ -100,7 +100,7 @@ _WAYS = (
         r"\bi(?:'ve)? (?:was|am|been|have been) (?:far |much |a bit |a little |way )?too (?:kind|generous|harsh|lenient|strict|quick|hasty)\b",
     ),
     # I gave this mark by mistake.
-    ((_IN_HASTE,), rf"\b{_I_GAVE} (?:{_ANY_SCORE}|it|that|them)[^.;!?,]{{0,25}}? {_HASTY}\b"),
+    ((_IN_HASTE,), rf"\b{_I_GAVE} (?:{_ANY_SCORE}|it|this|that|them)[^.;!?,]{{0,25}}? {_HASTY}\b"),
     (
         (("meant for", "intended for"),),
         r"\bthese (?:marks|scores|ratings|numbers) (?:were|are) (?:\w+ )?(?:meant|intended) for (?:a|an|another|some) ",
@@ -145,6 +145,7 @@ _NEEDED = frozenset({
     "kind", "generous", "harsh", "lenient", "strict", "quick", "hasty", "higher", "lower", "different", "what", "evaluations", "injected", "mine", "answer", "answers", "assessment", "assessments", "digit", "digits", "evaluation", "figure",
     "figures", "grade", "grades", "judgement", "judgment", "mark", "marks", "number", "numbers", "point", "points",
     "rating", "ratings", "score", "scores", "value", "values", "verdict", "verdicts",
+    "quickly", "soon", "fast", "early", "hastily", "generously", "harshly", "kindly", "haste", "mistake", "accident", "error", "accidentally", "mistakenly", "prematurely", "wrongly",
 })  # fmt: skip
 _TAKING = frozenset({
     "withdrawing", "retracting", "rescinding", "cancelling", "canceling", "discarding", "disregarding", "ignoring", "treat", "consider", "replace",
@@ -157,7 +158,7 @@ _TAKING = frozenset({
     "provisional", "random", "rather", "remove", "replaced", "rescind", "retract", "retracted", "revoke", "scrap",
     "scratch", "set", "should", "shouldnt", "slip", "strike", "struck", "subtract", "take", "throw", "thrown", "too",
     "toss", "typo", "typos", "unreliable", "void", "wasnt", "werent", "withdraw", "withdrawn", "wont", "would",
-    "wouldnt", "wrong", "wrongly",
+    "wouldnt", "wrong", "wrongly", "default", "guess", "guesswork", "nominal", "placeholder",
 })  # fmt: skip
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 # "The number on the jersey", "the text above is wrong": what is written in the picture, or a caption says, is no score.
