@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 
 import polars as pl
 
@@ -77,12 +78,35 @@ def found_in(run: StageContext) -> Found:
     made = sorted(sums.iter_rows(), key=lambda row: (row[0], natural_key(row[1]), row[1]))
     return Found(
         [FoundCheckpoint(*row) for row in made],
-        [*of_no_checkpoint(run), *_of_prompts(run.benchmark, parts), *numbered_prompts(run), *differing_prompts(run)],
+        [*not_as_meant(run), *_of_prompts(run.benchmark, parts)],
         _unusable(run),
     )
 
 
-def of_no_checkpoint(run: StageContext) -> list[str]:
+def not_as_meant(run: StageContext) -> list[str]:
+    """Notes on what a benchmark's author would not expect of the run's samples."""
+    return [*_of_no_checkpoint(run), *_numbered_prompts(run), *_differing_prompts(run), *_not_examined(run)]
+
+
+def _not_examined(run: StageContext) -> list[str]:
+    """A note where the exam's share is no two twins of a checkpoint's samples: it has no exam."""
+    if run.benchmark.exam is None:
+        return []
+    n_least, is_own = ceil(2 / run.benchmark.exam.share - 1e-9), ~pl.col("model").is_in([*OFF_BOARD, UNKNOWN])
+
+    def too_few(rows: pl.LazyFrame) -> pl.LazyFrame:
+        mine = rows.filter(is_own, pl.col("status") == SampleStatus.OK.value).group_by("source", "model", "checkpoint")
+        return mine.agg(n=pl.len()).filter(pl.col("n") < n_least).sort("source", "model", "checkpoint")
+
+    found = run.lake.collect(SAMPLES, run.ids.dataset_id, too_few)
+    if found.is_empty():
+        return []
+    source, model, checkpoint, n = found.row(0)
+    few = f"{counted(found.height, 'checkpoint')} in a source with fewer than {n_least:,} usable samples"
+    return [f"no exam of {few}; the first: {model}/{checkpoint} in {source}, {n:,}; a larger [exam] share has twins of fewer"]
+
+
+def _of_no_checkpoint(run: StageContext) -> list[str]:
     """A note where nobody could read who made a row."""
 
     def rows_of(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -125,7 +149,7 @@ def _of_prompts(benchmark: Benchmark, parts: pl.DataFrame) -> list[str]:
     return notes
 
 
-def numbered_prompts(run: StageContext) -> list[str]:
+def _numbered_prompts(run: StageContext) -> list[str]:
     """A note for each source whose prompts are pictures' names, most of which differ by a number at their end alone."""
     notes = []
     for index, source in enumerate(run.benchmark.sources):
@@ -152,7 +176,7 @@ def _grouped(source: str, rows: pl.LazyFrame) -> pl.LazyFrame:
     return prompts.group_by(text=text).agg(n=pl.len(), first=pl.col("prompt").min())
 
 
-def differing_prompts(run: StageContext) -> list[str]:
+def _differing_prompts(run: StageContext) -> list[str]:
     """A note where checkpoints have different prompts under one item_id, as after a correction in some of them alone.
 
     In memory are three numbers for each item. Items with several prompts in one checkpoint are left aside: there an id is no

@@ -23,7 +23,7 @@ from flows.run.batches import say_left_behind
 from flows.run.bought import asked_parts
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
-from flows.run.found import differing_prompts, numbered_prompts, of_no_checkpoint
+from flows.run.found import not_as_meant
 from flows.run.judging import n_left
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
@@ -162,7 +162,7 @@ def _asked_or_taken_in(
 
 
 def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
-    for note in [*dataset.notes, *of_no_checkpoint(run.stage), *numbered_prompts(run.stage), *differing_prompts(run.stage)]:
+    for note in [*dataset.notes, *not_as_meant(run.stage)]:
         run.reporter.say(note)
 
 

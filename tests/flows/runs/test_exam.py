@@ -87,6 +87,14 @@ def test_twins_are_at_most_the_share_and_nothing_is_asked_twice(
     assert (again.asked.n_asked, again.published.is_new) == (0, False)
 
 
+def test_a_share_that_is_no_two_twins_is_told(home: Path, runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
+    few = home / "few.toml"
+    few.write_text((home / "b.toml").read_text().replace("share = 0.9", "share = 0.015"))
+    (told,) = [note for note in preview(few, None, Reporter()).found.notes if "exam" in note]
+    assert "in a source with fewer than 134 usable samples; the first: " in told
+    assert not [note for note in preview(home / "b.toml", None, Reporter()).found.notes if "exam" in note]
+
+
 def test_nothing_else_in_the_scores_changes(runs: tuple[RunSummary, RunSummary, RunSummary]) -> None:
     own = ("publication_id", "dataset_id")
     cells = [pl.read_parquet(run.published.folder / f"{BENCHMARK_LONG.name}.parquet").drop(own) for run in runs[:2]]
