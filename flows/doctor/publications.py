@@ -45,7 +45,7 @@ def check_publications(lake: Lake, benchmark: str) -> Iterator[Finding]:
         yield wrong(PUBLICATIONS, f"{one.publication_id[:12]} is left out of {one.of}: {said}", advice)
     if bucket_behind(lake.root) is not None:  # the file, and each small table of each publication, would be fetched
         return
-    if named and (unseen := _not_shown(home / DUCKDB, named)) is not None:
+    if named and gone is None and (unseen := _not_shown(home / DUCKDB, named)) is not None:
         yield wrong(PUBLICATIONS, unseen, "the same command as the last run's, or the next night, makes it anew")
     for file in damaged(lake.root, benchmark):
         then = f"the next run makes it again from {file.twin}" if file.twin else f"{RESTORE}; salon.duckdb goes without it"

@@ -145,13 +145,13 @@ _TOLD = re.compile(
     r"|\b(?:outputs?|captions?|responses?|answers?|descriptions?|texts?|reply|refusals?)(?: (?:is|was)(?: just| only| simply)? ?[:(]?| ?[:(]) ?(?:i'?m |i am )?(?:sorry,? )?(?:but )?\Z"
 )
 _TRIGGERS = frozenset([
-    "cannot", "cant", "couldnt", "wont", "unable", "able", "allowed", "permitted", "willing", "comfortable", "refuse", "decline", "rather", "prefer",
+    "cannot", "cant", "couldnt", "wont", "unable", "able", "allowed", "permitted", "willing", "comfortable", "refuse", "decline", "refusing", "declining", "rather", "prefer",
 ])  # fmt: skip
 _AUXILIARIES = frozenset(["can", "could", "will", "going"])
 _DEEDS = frozenset([
     "evaluate", "evaluating", "evaluated", "evaluation", "assess", "assessing", "assessed", "assessment", "judge", "judging", "judged", "rate", "rating", "rated", "score",
     "scoring", "scored", "grade", "grading", "graded", "analyze", "analyse", "analyzing", "analysing", "analyzed", "analysed", "assist", "help", "comply", "request", "task",
-    "refuse", "decline",
+    "refuse", "decline", "scores", "ratings", "grades", "verdict", "verdicts", "fulfil", "fulfill", "complete", "process", "answer", "respond", "engage", "participate", "tasks",
 ])  # fmt: skip
 
 

@@ -48,8 +48,12 @@ def not_writable(file: Path) -> tuple[str, str] | None:
     found = dict[Path, os.stat_result]()
     for path in (Path(f"{file}{end}") for end in _BESIDE):
         with suppress(OSError):  # there is none, or nobody may look
-            if not os.access(path, os.W_OK) and not os.statvfs(path).f_flag & os.ST_RDONLY:
-                found[path] = path.stat()
+            before = path.stat()
+            is_barred = not os.access(path, os.W_OK) and not os.statvfs(path).f_flag & os.ST_RDONLY
+            after = path.stat()
+            # the last of several processes takes the files beside it away, and the next makes others
+            if is_barred and (before.st_ino, before.st_ctime_ns) == (after.st_ino, after.st_ctime_ns):
+                found[path] = after
     if not found:
         return None
     named = " and ".join(f"{path} (of {_owner(one)}, {stat.filemode(one.st_mode)})" for path, one in found.items())

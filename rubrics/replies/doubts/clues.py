@@ -42,8 +42,9 @@ def _lists(words: str) -> tuple[frozenset[str], ...]:
 # (lists of words, of each of which one must stand in the sentence; what a way cannot do without; what is enough alone there)
 _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way in (
     (  # no picture was sent
-        "no you send attach upload resend reupload re where until once before soon missing absent without"
-        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels",
+        "no you send attach upload resend reupload re where wheres until once before soon missing absent without"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork artworks render file files visual visuals"
+        " pixel pixels upload uploads output",
         (("provided", "attach", "upload", "supplied", " sent", "send ", "given", "submitted", "shared", "received", "forgot", "neglected to",
           "failed to", "omitted to", "→", "->", "=>", "means", "where is", "where's", "where are", "until", "once", "before", "as soon as",
           "missing from", "absent from", " without "),),
@@ -59,8 +60,8 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"\A\W*(?:\w+\W{0,2}:)?\W*no (?:image|img|picture)(?: (?:input|file|attachment|data|attached|provided|given|received|here|available))?\W*\Z",
     ),
     (  # it came broken
-        "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot"
-        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload format preview spinner transfer",
+        "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot blank failed missing"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload download format preview spinner transfer",
         (("_error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
           "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
         r"\bimage[_ ]?\w{0,12}_error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
@@ -70,8 +71,9 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|\b(?:image|picture|photo|pixels) (?:was|were|got|seems to have been|must have been) (?:\w+ )?(?:damaged|lost|dropped|stripped|removed|truncated|corrupted)(?: \w+)? (?:in transit|in transfer|on the way|before it|during)|\btransfer dropped the\b",
     ),
     (  # the judge did not look, or cannot
-        "without not having lack lacking cannot cant couldnt unable able dont doesnt didnt isnt wasnt havent no vision never"
-        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels vision seen links link output result what it url upload",
+        "without not having lack lacking cannot cant couldnt unable able dont doesnt didnt isnt wasnt havent arent no vision never only just"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels vision seen links link output outputs result what it url urls upload uploads text words"
+        " prompt caption description renders",
         (("without ", "having no", "having been given no", "not having", "i lack", "we lack", "vision ", "cannot", "can't", "can not", "could not",
           "couldn't", "able to", *(f" {to} {me}" for to in ("to", "for", "on", "at") for me in ("me", "my")), "i have", "we have", "i was",
           "we was", "i were", "we were", "you only", "you just", "you've ", "you have ", "i did", "i also ", "i never"),),
@@ -82,15 +84,16 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|\b(?:picture|image|photo)s? (?:is|are|was|do|does|did)(?:n't| not) (?:come|open|load|appear|arrive)\w* (?:to|for|on|at) (?:me|my)\b|\b(?:i|we) (?:have not|haven't|was not|wasn't|were not) (?:been )?(?:actually )?(?:shown|given|sent|handed) (?:the|any|an) (?:\w+ )?(?:image|picture|photo|output|artwork)|\byou(?:'ve| have)? (?:only|just) (?:shared|given|sent|provided) (?:me )?(?:words|text|the (?:prompt|text|caption|description))|\bi(?: also)? (?:did not|didn't|never) (?:actually )?(?:see|view|open|look at) (?:the|any) (?:image|picture|photo|file)\b",
     ),
     (  # it goes by what it imagines
-        "assume assumed assuming imagine imagined hypothetical"
-        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels output result it hypothetical",
+        "assume assumed assuming imagine imagined picture hypothetical"
+        " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render renders file files visual pixels output outputs result results artworks it hypothetical",
         (("assum", "imagine", "i picture", "hypothetical"),),
         r"\bassum(?:ed|ing|e) (?:that )?(?:the|this|your|it) (?:\w+ )?(?:image|picture|photo|output|result|render|artwork)s? (?:depicts?|shows?|follows?|match\w*|contains?|does|would)\b"
         r"|\b(?:image|picture|photo)s? \(?as i (?:imagine|picture) it|\bmy (?:evaluation|score|rating|assessment|judge?ment) is (?:\w+ )?hypothetical\b|\bi imagine (?:it|that it|the (?:image|picture)) (?:to be|is|would|as)\b",
     ),
     (  # it says what would have been, or what an answer looks like
         "would could might example sample illustration demonstration template mock illustrative placeholder dummy default hypothetical hypothetically made fictitious random arbitrary"
-        " |image images picture pictures photo attachment answer score scored rate rated rating evaluate evaluation assessment respond response reply output review",
+        " |image images picture pictures photo attachment answer score scored rate rated rating evaluate evaluation assessment respond response reply output review"
+        " file files visual visuals pixel pixels artwork artworks photos photograph photographs attachments illustration illustrations upload uploads",
         (("if ", "had ", "once ", "example", "sample", "illustrati", "demonstration", "template", "mock", "placeholder", "dummy", "default", "hypothetical", "made up", "made-up", "fictitious", "random", "arbitrary"),),
         rf"\b(?:would|could|might) (?:\w+ )?(?:have|be|give|score|rate)\b[^.;\n]{{0,80}}?\b(?:if|had|once) {_LOADED}|\b(?:if|had) {_LOADED}[^.;\n]{{0,60}}?\b(?:would|could|might) (?:have|be|give|score|rate)\b"
         r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"
@@ -116,7 +119,7 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|(?:rating|judging|evaluat\w{1,5}|assess\w{1,5}) (?:by|on|from) (?:how|the quality))\b",
     ),
     (  # that there are words and no more
-        "only just nothing solely purely merely all alone based going rely relying estimated judged rated speak thats"
+        "only just nothing solely purely merely all alone based going rely relying estimated judged rated speak thats that"
         "|prompt prompts text texts textual word words wording caption captions rubric rubrics description descriptions",
         (),
         rf"\b(?:only|just(?! (?:as|like|what|how|the way))|nothing but|solely|purely|merely|all i)\b[^.;\n]{{0,50}}\b{_WORDS}\b|\b{_WORDS} alone\b"

@@ -145,7 +145,7 @@ _NEEDED = frozenset({
     "kind", "generous", "harsh", "lenient", "strict", "quick", "hasty", "higher", "lower", "different", "what", "evaluations", "injected", "mine", "answer", "answers", "assessment", "assessments", "digit", "digits", "evaluation", "figure",
     "figures", "grade", "grades", "judgement", "judgment", "mark", "marks", "number", "numbers", "point", "points",
     "rating", "ratings", "score", "scores", "value", "values", "verdict", "verdicts",
-    "quickly", "soon", "fast", "early", "hastily", "generously", "harshly", "kindly", "haste", "mistake", "accident", "error", "accidentally", "mistakenly", "prematurely", "wrongly",
+    "quickly", "soon", "fast", "early", "hastily", "generously", "harshly", "kindly", "judgments", "judgements", "high", "low", "my", "haste", "mistake", "accident", "error", "accidentally", "mistakenly", "prematurely", "wrongly",
 })  # fmt: skip
 _TAKING = frozenset({
     "withdrawing", "retracting", "rescinding", "cancelling", "canceling", "discarding", "disregarding", "ignoring", "treat", "consider", "replace",
@@ -159,6 +159,8 @@ _TAKING = frozenset({
     "scratch", "set", "should", "shouldnt", "slip", "strike", "struck", "subtract", "take", "throw", "thrown", "too",
     "toss", "typo", "typos", "unreliable", "void", "wasnt", "werent", "withdraw", "withdrawn", "wont", "would",
     "wouldnt", "wrong", "wrongly", "default", "guess", "guesswork", "nominal", "placeholder",
+    "what", "intended", "reconsider", "reconsidering", "reconsidered", "revoking", "revoked", "disown", "disowning", "disowned", "scrapping", "scrapped",
+    "rescinded", "canceled",
 })  # fmt: skip
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 # "The number on the jersey", "the text above is wrong": what is written in the picture, or a caption says, is no score.
@@ -166,7 +168,9 @@ _OF_A_CASE = re.compile(
     r"\b(?:if|unless|had (?:it|the|this|that|they|there|he|she|all|both)|were it|would (?:have|be)|otherwise)\b"
 )
 # A line that leads on to another's score, or to one of a case: by one of these words.
-_LEADING = frozenset({"if", "had", "were", "me", "judge", "model", "reader", "evaluator", "would", "example", "examples"})
+_LEADING = frozenset({
+    "if", "had", "were", "me", "judge", "judges", "model", "models", "reader", "readers", "evaluator", "evaluators", "would", "example", "examples",
+})  # fmt: skip
 
 
 def is_disowned(sentences: Sentences, scores: Collection[float]) -> bool:

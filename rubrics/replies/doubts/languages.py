@@ -84,29 +84,29 @@ AT_ALL = (
     r"|ponieważ|gdyż|çünkü|vì|karena|eftersom|protože|لأن|क्योंकि)\b)"
 )
 DECLINES = {
-    "German": (("bewerten", "beurteilen", "bewertung", "helfen", "analysieren", "bewertet", "beurteilt"), (
+    "German": (("bewerten", "beurteilen", "bewertung", "helfen", "analysieren", "bewertet", "beurteilt", "note", "punktzahl", "einschätzung"), (
         r"(?:\bich (?:kann|darf|werde|möchte|konnte) (?:(?:leider|hier|daher) )*_IT(?: (?:leider|hier|daher))* nicht (?:bewerten|beurteilen|analysieren)|_IT (?:kann|darf|werde|möchte) ich (?:leider )?nicht (?:bewerten|beurteilen|analysieren)"
         rf"|{_BEGINS}(?:das|dies) kann ich (?:leider )?nicht bewerten|{_BEGINS}_IT (?:kann|konnte) (?:leider )?nicht (?:bewertet|beurteilt) werden|\bich (?:kann|darf|werde) (?:leider |daher )*keine (?:bewertung|note|punktzahl|einschätzung)(?: (?:für|zu) (?:dieses|diesem|das|dem) bild)? (?:abgeben|vergeben|geben|vornehmen)"
         r"|\bich (?:lehne es ab|muss (?:es )?ablehnen), _IT zu (?:bewerten|beurteilen)|\b(?:dabei|damit|hierbei|bei dieser anfrage) kann ich (?:(?:dir|ihnen|leider) )*nicht (?:weiter)?helfen|\bich kann (?:(?:dir|ihnen|leider) )*(?:dabei|damit|hierbei|bei dieser anfrage) (?:leider )?nicht (?:weiter)?helfen)"
     ).replace("_IT", r"(?:(?:dieses|das|solch ein|ein solches) (?:bild|foto)|solche (?:bilder|inhalte)|diese (?:bilder|anfrage|ausgabe|aufnahme)|diesen inhalt)")),
-    "French": (("évaluer", "noter", "juger", "analyser", "note", "aider", "répondre"), (
+    "French": (("évaluer", "noter", "juger", "analyser", "note", "aider", "répondre", "assister", "score", "évaluation"), (
         r"(?:\bje (?:ne (?:peux|puis|pourrai|pourrais) pas|ne suis pas (?:en mesure|capable) de?|refuse de?|dois refuser de?) ?(?:d')?(?:évaluer|noter|juger|analyser) (?:cette |l'|ces |votre |ce (?:type|genre) de? ?|ce )?(?:d'|de )?(?:image|images|photo|contenu|demande|illustration)"
         rf"|{_BEGINS}impossible (?:d'|de )(?:évaluer|noter|juger) (?:cette |l')(?:image|photo)|\bje ne (?:peux|puis) pas (?:donner|attribuer|fournir) (?:de|d'une|une) (?:note|score|évaluation)(?: (?:à|pour) (?:cette |l')image)?"
         r"|\bje ne (?:peux|puis) pas (?:vous |t')?(?:aider|assister|répondre)(?: (?:avec|à|dans) (?:cela|ça|cette (?:demande|requête|tâche)|votre demande))?)"
     )),
-    "Spanish": (("evaluar", "calificar", "puntuar", "juzgar", "valorar", "ayudar", "puntuación", "calificación"), (
+    "Spanish": (("evaluar", "calificar", "puntuar", "juzgar", "valorar", "ayudar", "puntuación", "calificación", "analizar", "evaluación", "valoración"), (
         r"(?:\bno (?:puedo|podré|me es posible|soy capaz de|voy a) (?:evaluar|calificar|puntuar|juzgar|valorar|analizar) (?:esta|la|este|el|tu|su) (?:imagen|foto|fotografía|contenido|solicitud)|\bno puedo (?:dar|asignar|proporcionar|ofrecer) (?:una|ninguna) (?:puntuación|calificación|evaluación|valoración)(?: (?:a|para|de) (?:esta|la) imagen)?"
         r"|\bno puedo (?:ayudar|ayudarte|ayudarle)(?: (?:con|en) (?:eso|esto|(?:esa|esta|tu|su) (?:solicitud|petición|tarea)))?)"
     )),
-    "Portuguese": (("avaliar", "classificar", "pontuar", "julgar", "ajudar", "pontuação", "avaliação"), (
+    "Portuguese": (("avaliar", "classificar", "pontuar", "julgar", "ajudar", "pontuação", "avaliação", "analisar", "ajudá", "nota"), (
         r"(?:\bnão (?:posso|consigo|sou capaz de|vou|me é possível) (?:avaliar|classificar|pontuar|julgar|analisar) (?:esta|essa|a|este|esse|o|sua) (?:imagem|foto|fotografia|conteúdo|solicitação|pedido)|\bnão posso (?:dar|atribuir|fornecer) (?:uma|nenhuma) (?:nota|pontuação|avaliação)(?: (?:a|à|para) (?:esta|essa)? ?imagem)?"
         r"|\bnão posso (?:ajudar|ajudá-lo)(?: com (?:isso|isto|(?:esta|essa|sua) (?:solicitação|tarefa)|esse pedido))?)"
     )),
-    "Italian": (("valutare", "giudicare", "votare", "aiutar", "punteggio", "valutazione"), (
+    "Italian": (("valutare", "giudicare", "votare", "aiutar", "punteggio", "valutazione", "analizz", "voto", "assist"), (
         r"(?:\bnon (?:posso|sono in grado di|riesco a) (?:valutare|giudicare|votare|analizzare|assegnare un punteggio a) (?:questa |quest'|l'|la |questo )(?:immagine|foto|contenuto|richiesta)|\bnon posso (?:dare|assegnare|fornire) (?:un|una|alcun|alcuna|nessun) (?:punteggio|voto|valutazione)(?: a (?:questa |quest')immagine)?"
         r"|\bnon posso (?:aiutar(?:e|ti|la|vi)|assister(?:e|ti|la))(?: (?:con|in) (?:questo|ciò|questa richiesta|quest'attività))?)"
     )),
-    "Russian": (("оцени", "судить", "анализировать", "помочь", "оценк"), (
+    "Russian": (("оцени", "судить", "анализировать", "помочь", "оценк", "выполнить"), (
         r"(?:\b(?:не (?:могу|стану|буду|в состоянии|имею возможности)|отказываюсь) (?:оценить|оценивать|судить|анализировать|проанализировать) (?:это|данное|эту|этот|данный|такое|такой) (?:изображени[ея]|картинку|фото|фотографию|контент|запрос)|\bне могу (?:дать|поставить|выставить) оценку(?: этому изображению)?"
         r"|\bне могу (?:вам )?(?:помочь|выполнить)(?: вам)?(?: (?:с этим(?: запросом)?|этот запрос|данный запрос))?)"
     )),

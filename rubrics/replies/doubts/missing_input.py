@@ -23,6 +23,7 @@ _DENIALS = frozenset({
     "werent", "havent", "hasnt", "hadnt", "couldnt", "without", "unable", "unavailable", "inaccessible", "unreadable", "lack", "lacking", "absence",
     "absent", "missing", "fail", "failed", "fails", "forgot", "forgotten", "neglected", "please", "kindly", "you", "youve", "youd", "youll", "need",
     "require", "ensure", "broken", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "blank", "empty", "corrupt", "corrupted",
+    "wouldnt", "try", "sure", "feel", "needed", "required",
 })  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def _with_endings(stems: str, endings: tuple[str, ...] = ("", "s", "d", "ed", "i
 
 
 _PICTURED = _with_endings(
-    "image picture photo photograph pic visual attachment nothing score rating evaluation assessment number grade file text",
+    "image picture photo photograph pic visual attachment nothing score rating evaluation assessment judgement judgment number grade file text",
     ("", "s"),
 )
 _TOLD = _with_endings("caption reference response output input answer", ("", "s"))
@@ -44,7 +45,7 @@ _COMING = _with_endings(
     "provide attach upload reupload include share submit receive access load deliver transmit pass embed display show detect see view render open"
     " locate retrieve process perceive look come reach arrive paste add ensure check verify send resend supply interpret analyze analyse find get"
 ) | frozenset(
-    ["providing", "including", "sharing", "submitted", "submitting", "receiving", "embedding", "embedded", "sent", "resent", "shown", "found", "given", "give", "giving", "gives", "available", "visible", "present", "here", "there", "missing", "absent", "broken", "has", "have", "had", "having", "got", "gotten", "came", "supplied", "supplies", "without", "lack", "lacking", "absence", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "nothing", "nowhere", "unreadable", "unavailable", "inaccessible", "accessible", "seen", "viewed", "through", "transmitted", "passed", "text", "prompt", "prompts", "caption", "description", "need", "needed", "require", "required", "evaluation", "judge", "evaluate", "assess", "work", "theres", "accompany", "accompanies", "accompanied", "accompanying", "files", "file", "arrived", "reached", "arrive", "came", "contains", "contain", "included", "includes", "blank", "empty", "corrupt", "corrupted", "opened", "rendered", "decoded", "fetched", "downloaded", "parsed", "read"]
+    ["providing", "including", "sharing", "submitted", "submitting", "receiving", "embedding", "embedded", "sent", "resent", "shown", "found", "given", "give", "giving", "gives", "available", "visible", "present", "here", "there", "missing", "absent", "broken", "has", "have", "had", "having", "got", "gotten", "came", "supplied", "supplies", "without", "lack", "lacking", "absence", "waiting", "awaiting", "hypothetical", "placeholder", "fictitious", "dummy", "simulated", "nothing", "nowhere", "unreadable", "unavailable", "inaccessible", "accessible", "seen", "viewed", "through", "transmitted", "passed", "text", "prompt", "prompts", "caption", "description", "need", "needed", "require", "required", "evaluation", "judge", "evaluate", "assess", "work", "theres", "accompany", "accompanies", "accompanied", "accompanying", "files", "file", "arrived", "reached", "arrive", "came", "contains", "contain", "included", "includes", "blank", "empty", "corrupt", "corrupted", "opened", "rendered", "decoded", "fetched", "downloaded", "parsed", "read", "no", "rate", "score", "grade", "review", "inspect", "examine", "compare", "base", "go", "critique", "viewable", "handed", "hold", "holds", "carry", "carries", "saw", "post", "posted", "message", "messages", "request", "requests", "conversation", "chat", "query", "question", "submission", "thread", "context", "session", "dialog", "dialogue", "turn", "input", "inputs"]
 )  # fmt: skip
 
 

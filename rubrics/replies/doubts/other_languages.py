@@ -57,6 +57,8 @@ _WORDS = frozenset({
     "bild", "foto", "datei", "imagen", "imagem", "immagine", "immagini", "skala", "escala", "scala", "schulnote", "schulsystem", "punkte",
     "puntos", "pontos", "punti", "sobre", "wurde", "keine", "kein", "puedo", "posso", "vois", "peux", "aucune", "nicht", "wird",
     "correction", "finale", "doch", "nein", "realidad", "verdade", "plutot", "anzi", "eigenlijk", "raczej", "sebenarnya", "fait", "meglio", "nota", "punteggio",
+    "ich", "je", "noter", "juger", "indisponible", "anhang", "keinen", "bilder", "muss", "sollte", "besser", "sehr", "bilderna", "fotonya", "lampirannya", "gagal", "fotka", "fotku",
+    "fotografie", "fotografii", "nemohu", "nelze", "solicitud", "contenido", "corrijo", "deveria", "dovrebbe", "mejor", "sur", "von", "su", "um",
 }) | WORDS  # fmt: skip
 
 

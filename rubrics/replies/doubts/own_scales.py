@@ -80,6 +80,7 @@ _WORDS = frozenset({
     "binary", "likert", "star", "stars", "points", "marks", "marking", "rating", "scoring", "grading", "maximum", "top", "best",
     "highest", "runs", "goes", "ranges", "means", "stands", "being", "floor", "ceiling", "grades", "levels", "out", "from", "i",
     "taking", "with", "where", "counting", "using", "on", "we", "my", "ive", "weve", "for", "meaning",
+    "point", "level", "step", "steps", "grade", "use", "used", "gave", "giving", "put", *NUMBER_WORDS,
 })  # fmt: skip
 
 

@@ -30,6 +30,8 @@ _VERBS = frozenset({
     "asking", "requests", "requested", "requesting", "indicates", "indicated", "confesses", "confessed", "acknowledges",
     "acknowledged", "pretends", "pretend", "mentions", "refuses", "refused", "refusal", "refusals", "disclaimer", "apology", "excuse",
     "statement", "boilerplate", "according", "output", "caption", "response", "answer", "message",
+    "assert", "refuse", "request", "complain", "explain", "insist", "declare", "acknowledge", "report", "mention", "indicate", "excuses", "statements", "disclaimers", "apologies", "assertion",
+    "assertions", "complaint", "complaints", "messages", "outputs", "captions", "descriptions", "description", "completion", "completions", "reply", "responses",
 })  # fmt: skip
 
 

@@ -42,7 +42,9 @@ _WORDS = frozenset({
     "amend", "amending", "amendment", "adjusted", "erratum", "overall", "true", "real", "actual", "proper", "right", "new", "definitive", "ultimate", "short", "sum", "summary", "total", "line",
     "change", "changed", "changes", "changing", "switch", "switched", "switching", "alter", "flip", "flipped", "move", "moving", "overrule", "reverse", "reversed", "meant", "mean", "intended", "should", "must",
     "ought", "needs", "now", "id", "pick", "choose", "prefer", "favor", "favour", "vote", "go", "going", "went", "lean", "leaning", "settle", "side", "make", "answer", "verdict", "winner",
-    "choice", "decision", "result", "conclusion", "becomes", *CORRECTION,
+    "choice", "decision", "result", "conclusion", "becomes", "has", "call", "read", "take", "consider", "treat", "come", "think", "hmmmm", "selection", "selections", "preference", "preferences", "label", "labels",
+    "evaluation", "evaluations", "assessment", "assessments", "rating", "ratings", "response", "responses", "reply", "replies", "judgement", "judgements", "judgment", "judgments",
+    "answers", "verdicts", "winners", "choices", "votes", "picks", "decisions", "results", "conclusions", *CORRECTION,
 })  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def is_answered_otherwise(
     `dimensions` are those whose answers are words, `scores` theirs, `words` the whole text's.
     """
     tail = text[first : first + 2 * _N_TAIL]
-    if not is_plain(tail):
+    if not is_plain(tail) or "*" in tail or "`" in tail:  # words in emphasis are needles too
         tail = squeezed(tail)
     lower = lowered(tail)
     framing = words & _frames(dimensions)

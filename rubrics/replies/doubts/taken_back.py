@@ -20,7 +20,9 @@ _NUM = (
     r"(?<![\w.])([0-9]{1,4}+(?:\.[0-9]{1,4}+)?+"
     rf"|(?:(?<=\ba )|(?<=\ban )|(?<=\bto )|(?<=\bbe )|(?<=\bis )|(?<=\bas )|(?<=that )|(?<=ually )|(?<=[:=,] )|(?<=\bit )|(?<=\bread ))(?:{'|'.join(NUMBER_WORDS)})\b)"
 )
-_BEFORE_WORD = (" a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ", " it ", " read ")
+_BEFORE_WORD = (
+    " a ", "\na ", " an ", " to ", " be ", " is ", " as ", "that ", "ually ", ": ", "= ", ", ", " it ", " read ", ". ", "! ", "? ", "\n",
+)  # fmt: skip
 _WORDS = re.compile("|".join(NUMBER_WORDS))
 # A number with a noun behind it counts things in the picture.
 ALONE = (
@@ -61,7 +63,7 @@ _REGRETS = (
 # Said behind the score of a part of it, or of the sum of several: what is held against it is in `is_withdrawn`.
 _SUMS = frozenset({"overall", "final", "result", "results", "end", "corrected", "updated", "total", "verdict", "conclusion", "adjusted", "revised", "net", "summary", "sum", "bottom"})  # fmt: skip
 _SUMMED = rf"(?:^|\n)[ \t*_#>-]*(?:so,? |hence,? |therefore,? )?(?:the |my )?((?:overall|final|end|net|total|adjusted|revised|corrected|updated)(?: {_SCORE}| result)?|results?|verdict|conclusion|sum|(?:in )?total|in sum|bottom line|summary)[*_`]{{0,3}}(?: ?[:=：-]| is| ?[→–—])[*_` ]{{1,5}}{_A}"
-_DEDUCTED = "penalty penalties deduct deducted deducting deduction deductions minus subtract subtracted subtracting reduce reduces reduced reducing lower lowered lowering cut dock docked docking knock knocked bring brought drop dropped dropping downgrade downgraded raise raised bump bumped mark marked off"
+_DEDUCTED = "raises raising bumps bumping cuts cutting lowers drops knocks docks marks marking downgrades downgrading brings bringing penalty penalties deduct deducted deducting deduction deductions minus subtract subtracted subtracting reduce reduces reduced reducing lower lowered lowering cut dock docked docking knock knocked bring brought drop dropped dropping downgrade downgraded raise raised bump bumped mark marked off"
 _REDUCED = (
     # Score: 5, which I reduce to three. 5, reduced to 3. A penalty brings it to 3. Deducting two, that gives 3.
     rf"(?:[0-9][*_` ,;(—–-]{{0,4}}(?:but |and |then |is |was |now ){{0,2}}|\b(?:i|we)(?:'d| would| will|'ll| must| have to| had to| should)? (?:therefore |thus |then |hence |now )?|(?:^|[\n.!?;\"“] ?)|\b(?:penalt(?:y|ies)|deductions?) (?:\w+ )?)"
@@ -77,7 +79,7 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
     # Correction: 3. Revised score: 3. (edit: 3)
     (
         "correction corrections corrected correct erratum edit edited update updated revision amendment amended revised adjusted adjustment typo"
-        " rescored rescore rescoring answer verdict new true right proper",
+        " rescored rescore rescoring re answer verdict new true right proper real actual",
         ("correct", "revis", "erratum", "edit", "updat", "amend", "adjust", "typo", "rescor", "re-scor", "final answer", "final verdict", "new",
          *(f"{whose} {kind}" for whose in ("the", "my") for kind in ("true", "right", "proper", "real", "actual"))),
         r"\b(?:corrections?|revised figure|erratum|edit(?:ed)?|updated?|revision|amendment|amended|revised|corrected|adjusted|adjustment|typo|re-?scored?|rescoring"
@@ -98,7 +100,7 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
     ("final overall total sum", ("final", "overall ", "total", "sum"), rf"\b(?:final|overall|total) {_SCORE}{_TO}{_A}|\b(?:sum|total|final after \w+|final count)(?: score| points| is)? ?[:=：]\s?{_A}|\bfinal\W{{0,2}}[:=：]\s?{_A}"),
     # Make that a 3. Use 3 instead.
     (
-        "make call say read consider use take put set replace treat settle go went going stay stick",
+        "make call say read consider use take put set replace treat settle settling go went going stay stick",
         ("make ", "call ", "say ", "read ", "consider ", "put ", "set ", "use ", "replace ", "settl", "go ", "going ", "went ", "stay ", "stick "),
         rf"\b(?:make|call|say|read|consider|put|set) (?:that|it|this)(?: score| one)?(?: to be| to| as| at)? {_A}|\buse {_A}"
         rf"|\breplace (?:that|it|this|the (?:\w+ )?{_SCORE}(?: above)?) (?:with|by) {_A}"
@@ -108,7 +110,7 @@ _WAYS = tuple((frozenset(words.split()), needles, way) for words, needles, way i
     (
         "actually rather wait hold scratch strike hmm no oops sorry apologies apologize apologise mistake misspoke said meant mean correction typo back"
         " mind after look looking lets second reflection reconsideration review consideration thought reconsidering reconsider reconsidered thinking generous harsh high low"
-        " strict lenient kind better more precise exact fair let hindsight retrospect",
+        " strict lenient kind better more precise exact fair let hindsight retrospect glance inspection view pass reading check correct hm hmmm hmmmm",
         _REGRETS,
         rf"(?:^|(?<=[.!?;:)\]}}\"'\n。，；—–-])|(?<=[.!?;:。，；] )|(?<=\band )|(?<=\bbut )|(?<=\n\n)|(?<=, )|(?<=\()|(?<=\.  )){_REGRET}\b(?!-)[^0-9\n]{{0,40}}?{_A}",
     ),

@@ -114,6 +114,7 @@ _FIRST = frozenset({
     "i", "id", "ill", "im", "we", "wed", "my", "overall", "final", "this", "deserves", "deserve", "earns", "earn", "merits",
     "merit", "warrants", "warrant", "hence", "thus", "that", "its", "it", "makes", "make", "read", "reevaluated", "re",
     "change", "closer", "a", "an", "leaving", "leaves", "corresponds", "amounts", "has", "have", "ought", "what", "sum", "total", "please", "replace", "true", "real", "now", "let",
+    "well", "thats", "actual", "honest", "considered", "proper", "correct", "really", "rather", "actually", "from",
 })  # fmt: skip
 
 

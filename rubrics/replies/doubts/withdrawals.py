@@ -41,7 +41,7 @@ _WAYS = (
     ((("off",), ("point", "mark")), rf"(?:\bso|\bhence|\bthus|\btherefore|(?<!reasoning)(?<!reason)(?<!explanation)(?<!justification)(?<!rationale)[:;]),? {_POINTS} (?:points?|marks?) off\b"),
     # what is too generous is a score, and what is a point too high; what is too harsh may be a light
     (
-        ((" too ",), ("generous", "lenient", "high", "low")),
+        (("too",), ("generous", "lenient", "high", "low")),
         (
             r"\b(?:that|this|it|which)(?:['’]s| is| was| seems| feels| looks| may be| might be)(?:(?: \w+){0,2}? too (?:generous|lenient)| (?:one|1) too (?:high|low))\b(?! to\b)"
             r"|\b(?:an?|one|1|two|2|half an?) (?:full )?(?:points?|marks?) too (?:generous|lenient|high|low)\b"
