@@ -94,11 +94,13 @@ def _not_examined(run: StageContext) -> list[str]:
         return []
     n_least, is_own = ceil(2 / run.benchmark.exam.share - 1e-9), ~pl.col("model").is_in([*OFF_BOARD, UNKNOWN])
 
-    def too_few(rows: pl.LazyFrame) -> pl.LazyFrame:
-        mine = rows.filter(is_own, pl.col("status") == SampleStatus.OK.value).group_by("source", "model", "checkpoint")
-        return mine.agg(n=pl.len()).filter(pl.col("n") < n_least).sort("source", "model", "checkpoint")
+    of = ["source", "model", "checkpoint"]
 
-    found = run.lake.collect(SAMPLES, run.ids.dataset_id, too_few)
+    def usable(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rows.filter(is_own, pl.col("status") == SampleStatus.OK.value).group_by(of).agg(n=pl.len())
+
+    of_some_parts = run.lake.collect(SAMPLES, run.ids.dataset_id, usable)
+    found = of_some_parts.group_by(of).agg(pl.col("n").sum()).filter(pl.col("n") < n_least).sort(of)
     if found.is_empty():
         return []
     source, model, checkpoint, n = found.row(0)

@@ -221,7 +221,7 @@ def finish(run: RunContext) -> tuple[Published, pl.DataFrame]:
         tables = RunTables(made | {CHECKS: result.checks, QUARANTINE: result.quarantine})
     with nullcontext() if tables.is_there else one_step(run.reporter, "publish"):
         published = run.executor.once(publish_tables, run.stage, tables)
-    if key not in runs(run.lake)["publication_id"]:  # a start that made it and ended before its row told nobody of it
+    if not published.is_new and key not in runs(run.lake)["publication_id"]:  # a start that made it ended before its row, untold
         published = replace(published, is_new=True)
     return published, means_for_prompts_like_these(cells)
 
