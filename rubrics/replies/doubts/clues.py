@@ -46,11 +46,11 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork artworks render file files visual visuals"
         " pixel pixels upload uploads output",
         (("provided", "attach", "upload", "supplied", " sent", "send ", "given", "submitted", "shared", "received", "forgot", "neglected to",
-          "failed to", "omitted to", "→", "->", "=>", "means", "where is", "where's", "where are", "until", "once", "before", "as soon as",
+          "failed to", "omitted to", "→", "=", "- ", "means", "where is", "where's", "where are", "until", "once", "before", "as soon as",
           "missing from", "absent from", " without "),),
         rf"\bno (?:(?:actual|generated|valid|attached|uploaded|accompanying|such|visible) )?(?:images?|pictures?|photos?|attachments?) (?:was|were|has been|have been|is|got) (?:\w+ )?(?:provided|attached|uploaded|supplied|sent|given|submitted|shared|received)\b"
         rf"|\byou (?:seem to have |may have |have )?(?:forgot(?:ten)?|neglected|failed|omitted) to {_GIVE} (?:me |us )?(?:the |your |an? )?{_PICTURE}|(?:^|[.;:!?] )(?:please )?(?:send|attach|upload|resend|re-upload|re-attach) (?:me )?(?:the|your|that) (?:image|picture|photo|artwork|file)"
-        r"|\bno (?:image|picture|photo)s? ?(?:→|->|=>|means)|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
+        r"|\bno (?:image|picture|photo)s? ?(?:→|= ?(?=(?:score|rating|[0-9]))|- (?=(?:score|rating)|[0-9](?:[.;!]|\Z))|means)|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
         rf"|\b(?:until|once|before|as soon as) (?:the |an? |your )?(?:images?|pictures?|photos?|artwork|illustration)(?: file)? (?:is|are|was|has been|gets|(?:can|could) be) (?:\w+ )?(?:{_GIVE}|seen|opened|loaded|available|viewed)\b"
         rf"|\b{_PICTURE} (?:[\w ]{{0,40}}? )?(?:is|was) (?:missing|absent) from (?:it|your|the|this) ?(?:message|request|prompt|chat|conversation|submission|post)?\b|\b(?:submission|message|request|prompt|post) (?:\w+ )?(?:came|arrived|was sent|comes) without (?:its|the|a|any|an) (?:\w+ )?{_PICTURE}",
     ),
@@ -62,9 +62,9 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
     (  # it came broken
         "error timed empty corrupt corrupted truncated damaged unreadable unsupported base64 broken preview spinner slot lost dropped stripped removed 0 bytes unable cannot blank failed missing"
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload download format preview spinner transfer",
-        (("_error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
+        ((" error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
           "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
-        r"\bimage[_ ]?\w{0,12}_error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
+        r"\bimage (?:load|loading|decode|decoding|fetch|read|open|upload|download|processing|data|url|file|input) error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
         r"|\b(?:file|attachment|upload|download|image data) (?:is|was|looks|appears|seems)(?: to be)? (?:\w+ )?corrupt(?:ed)?\b(?! (?:by|with))"
         r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
@@ -93,7 +93,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
     (  # it says what would have been, or what an answer looks like
         "would could might example sample illustration demonstration template mock illustrative placeholder dummy default hypothetical hypothetically made fictitious random arbitrary"
         " |image images picture pictures photo attachment answer score scored rate rated rating evaluate evaluation assessment respond response reply output review"
-        " file files visual visuals pixel pixels artwork artworks photos photograph photographs attachments illustration illustrations upload uploads",
+        " file files visual visuals pixel pixels artwork artworks photos photograph photographs attachments illustration illustrations upload uploads placeholder dummy 0 1 2 3 4 5 6 7 8 9 10",
         (("if ", "had ", "once ", "example", "sample", "illustrati", "demonstration", "template", "mock", "placeholder", "dummy", "default", "hypothetical", "made up", "made-up", "fictitious", "random", "arbitrary"),),
         rf"\b(?:would|could|might) (?:\w+ )?(?:have|be|give|score|rate)\b[^.;\n]{{0,80}}?\b(?:if|had|once) {_LOADED}|\b(?:if|had) {_LOADED}[^.;\n]{{0,60}}?\b(?:would|could|might) (?:have|be|give|score|rate)\b"
         r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"
@@ -130,7 +130,7 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         " failing gone dont|image images picture pictures photo photos photograph photographs artwork artworks visual visuals attachment attachments upload uploads pixel pixels"
         " illustration illustrations file files output evaluate look see check describe judge score assess rate decode content data you",
         (),
-        rf"\b{_PICTURE}\b[^.;!?\n]{{0,60}}\b{_NEVER_CAME}|\b(?:no|without|absent|lack of|nothing|error|failed?{OF_ITS_CONTENT}|fail(?:ing|ure))\b[^.;!?\n]{{0,30}}\b{_PICTURE}\b"
+        rf"\b{_PICTURE}\b[^.;!?\n]{{0,60}}\b{_NEVER_CAME}|\b(?:no|without|absent|lack of|nothing|error|failed?{OF_ITS_CONTENT}|fail(?:ing|ure))\b[^.;!?\n]{{0,30}}\b{_PICTURE}\b(?! (?:frames?|hangs?|hung|adorns?|on the walls?)\b)"
         rf"|\bnothing (?:visual|(?:was \w+ )?(?:for me )?to (?:evaluate|look|see|check|describe|judge|score|assess|rate))|\bwhat {_PICTURE}\?|\bdoes(?: not|n't) decode\b"
         r"|\bwith no (?:content|data)\b|\byou (?:did(?: not|n't)|never) (?:send|sent|attach|attached|provide|include|upload)",
     ),
@@ -146,13 +146,13 @@ _KINDS = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         "400 401 403 404 base64 payload decode decodes decoded decoding pixel pixels bytes page server browse url modality text language vision tag image token viewer input side end call"
         " session conversation message request attachment upload uploaded link corrupt corrupted expired retrieve retrieved retrieval content access trip me chat",
         (("400", "401", "403", "404", "base64", "payload", "decod", "pixel data", "no pixels", "zero bytes", "error page", "server", "browse",
-          "url", "modality", "text-only", "text only", "language model", "vision capabilit", "<image>", "token", "my viewer", "my input",
+          "url", "modality", "text-only", "text only", "language model", "vision capabilit", "token", "my viewer", "my input",
           "my side", "my end", "attachment", "upload", "link", "corrupt", "expired", "retriev", "content attached", "visual access", "the trip",
           "reached me",
           *(f"{this} {what}" for this in ("this", "the") for what in ("call", "session", "conversation", "message", "request", "chat"))),),
         r"\b(?:40[0134]|base64|payload|decod(?:e|es|ed|ing)|pixel data|no pixels|zero bytes|error page|server|browse|url|modality|text-only|text only|language model"
-        r"|vision capabilit\w{1,5}|<image>|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
-        rf"|{CORRUPT}|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b|<image>",
+        r"|vision capabilit\w{1,5}|token|my (?:viewer|input|side|end)|(?:this|the) (?:call|session|conversation|message|request|chat)|attachment|upload(?:ed)?|link"
+        rf"|{CORRUPT}|expired|retriev\w{1,4}|content attached|visual access|made? the trip|reached me)\b",
     ),
 ))  # fmt: skip
 

@@ -63,7 +63,7 @@ _WAYS = (
     # The score entered is a mistake. My rating was too high.
     (
         (_CALLED_WRONG,),
-        rf"\b{_OWN}[^.;!?,]{{0,40}}?(?:\b{_BE}|n't|\bshould(?: not|n't)?) ?\b(?:\w+ ){{0,2}}?{_WRONG}",
+        rf"\b{_OWN}[^.;!?,]{{0,40}}?(?:(?:\b{_BE}|n't|\bshould(?: not|n't)?) ?\b|\b(?:is|was|are|were)(?=n't ))(?:\w+ ){{0,2}}?{_WRONG}",
     ),
     (((*_DENIED, "none of "), _TO_HOLD), rf"\b{_OWN}[^.;!?,]{{0,30}}? {_NOT} (?:\w+ )?{_HOLD}"),
     ((("none of ",),), rf"\bnone of {_THE} {_NOUN}[^.;!?]{{0,40}}?\b{_HOLD}"),

@@ -15,7 +15,7 @@ NO_PICTURE = {
         r"कोई (?:भी )?(?:छवि|तस्वीर|चित्र|इमेज|फोटो) (?:नहीं (?:मिली|दी|है|भेजी)|(?:प्रदान|संलग्न|उपलब्ध|अपलोड|प्राप्त) नहीं)",
     )),
     "Dutch": (("afbeelding", "foto", "plaatje", "beeld", "bijlage"), (
-        r"\b(?:ik|we) (?:kan|kon|kunnen|konden) (?:de|het|deze|dit|uw|je|geen) (?:bijgevoegde )?(?:afbeelding(?:en)?|foto'?s?|plaatjes?|beeld(?:en)?|bijlage) (?:helaas )?(?:niet )?(?:zien|bekijken|openen|laden|weergeven)(?=[ .,;!]|\Z)(?! (?:als|in))",
+        r"\b(?:ik|we) (?:kan|kon|kunnen|konden) (?:helaas )?(?:geen (?:afbeelding(?:en)?|foto'?s?|plaatjes?|beeld(?:en)?|bijlage)|(?:de|het|deze|dit|uw|je) (?:bijgevoegde )?(?:afbeelding(?:en)?|foto'?s?|plaatjes?|beeld(?:en)?|bijlage) (?:helaas )?niet) (?:helaas )?(?:zien|bekijken|openen|laden|weergeven)(?=[ .,;!]|\Z)(?! (?:als|in))",
         r"\b(?:er (?:is|was|werd) |ik (?:heb|zie|ontving) (?:helaas )?)?geen (?:afbeelding|foto|plaatje|beeld|bijlage) (?:\w+ )?(?:verstrekt|meegestuurd|bijgevoegd|ontvangen|beschikbaar|aangeleverd|geüpload|gekregen|toegevoegd|aanwezig(?=[.,;!]|\Z))",
         r"\b(?:de|het) (?:afbeelding|foto|plaatje|beeld|bijlage) (?:kon|kan|werd|is|was|wordt) niet (?:\w+ )?(?:geladen|weergegeven|geopend|bijgevoegd|meegestuurd|verstrekt|beschikbaar|zichtbaar(?=[.,;!]|\Z)|ontvangen)",
         r"\bontbrekende afbeelding\b|\b(?:de|het) (?:afbeelding|foto|bijlage) ontbreekt(?=[.,;!]|\Z)",
@@ -38,7 +38,7 @@ NO_PICTURE = {
         r"\b(?:gambar|foto|lampiran)(?:nya)? (?:tersebut |ini )?(?:tidak|gagal|belum) (?:dapat |bisa |berhasil )?(?:di)?(?:muat|tampil\w*|lampirkan|sediakan|berikan|buka|akses|kirim\w*|terlihat|tersedia|terlampir|unggah)(?=[ .,;!]|\Z)",
     )),
     "Swedish": (("bild",), (
-        r"\b(?:bilden|bilderna) (?:kunde|kan|gick|har|är|blev) (?:inte|ej) (?:att )?(?:\w+ )?(?:laddas|visas|öppnas|öppna|bifogad|bifogats|tillgänglig|skickats|läsas)|\bjag (?:kan|kunde|ser) (?:inte )?(?:se |öppna |ladda )?(?:bilden(?=[.,;!]|\Z)|ingen bild(?=[.,;!]|\Z))|\bingen bild (?:\w+ )?(?:bifogades|skickades|bifogad|tillhandahölls|mottogs|finns(?=[.,;!]|\Z))",
+        r"\b(?:bilden|bilderna) (?:kunde|kan|gick|har|är|blev) (?:inte|ej) (?:att )?(?:\w+ )?(?:laddas|visas|öppnas|öppna|bifogad|bifogats|tillgänglig|skickats|läsas)|\bjag (?:kan|kunde|ser) (?:inte (?:se |öppna |ladda )?bilden|(?:inte )?(?:se |öppna |ladda )?ingen bild)(?=[.,;!]|\Z)|\bingen bild (?:\w+ )?(?:bifogades|skickades|bifogad|tillhandahölls|mottogs|finns(?=[.,;!]|\Z))",
     )),
     "Czech": (("obráz", "obraz", "fotk", "fotografi"), (
         r"\b(?:obrázek|fotografie|fotka) (?:se )?(?:nenačetl|nezobrazil|nepodařilo|nebyl|není|nelze)\w{0,2} ?(?:se |načíst|otevřít|zobrazit|přiložen\w?|poskytnut\w?|k dispozici|dostupn\w)?(?=[ .,;!]|\Z)(?! (?:na|v|ve|tak)\b)|\b(?:nevidím|nemohu (?:vidět|otevřít|zobrazit)|neobdržel\w? jsem) (?:žádný )?(?:obrázek|fotografii|fotku)(?=[.,;!]|\Z)|\bžádný obrázek (?:nebyl|není)",

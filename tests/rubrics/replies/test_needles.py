@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from rubrics.replies.doubts import (
     clues,
     disavowal,
+    languages,
     missing_ways,
     own_scales,
     stated_scales,
@@ -139,6 +140,8 @@ def _told() -> Iterator[tuple[str, tuple[str, ...]]]:
     )
     yield from ((pattern.pattern, one_of) for pattern, needles in tops for one_of in needles)
     yield own_scales._BINARY.pattern, ("binary",)
+    yield from ((way, needles) for needles, way in languages.DECLINES.values())
+    yield from ((way, needles) for needles, ways in languages.NO_PICTURE.values() for way in ways)
 
 
 @pytest.mark.parametrize(("pattern", "needles"), [*_told()], ids=str)

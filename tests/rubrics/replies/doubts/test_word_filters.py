@@ -18,7 +18,8 @@ REFUSED = {
         "The picture field is blank.", "The image part is missing.", "The download was corrupted.", "You only sent text.",
         "You've just sent the prompt.", "The pictures aren't loading for me.", "I could not see the URLs.", "Cannot see the outputs.",
         "Assuming the results show a cat.", "It would be a 4 if the file had loaded.", "N/A - no image", "Image indisponible.",
-        "Nemohu zobrazit fotku.", "Fotka nelze zobrazit.", "Bilderna kunde ej visas.", "Fotonya gagal dimuat.",
+        "image_load_error", "no image => 1", "No picture - score 1", "(placeholder)", "Nemohu zobrazit fotku.", "Fotka nelze zobrazit.", "Bilderna kunde ej visas.", "Jag kan inte se bilden.",
+        "Ik kan helaas geen afbeelding openen.", "Ik kan de afbeelding niet zien.", "Fotonya gagal dimuat.",
     ],
     "refusal": [
         "Refusing to rate this.", "Declining to judge the picture.", "I cannot provide scores.", "I can't give scores for this image.",
@@ -30,7 +31,7 @@ REFUSED = {
         "This is what the prompt asks me to output.", "The real quality is higher than what I put.", "I am reconsidering this score.",
         "I've revoked my rating.", "I disown this score.", "These scores were intended for another image.", "My judgments are unreliable.",
         "I gave it too high.", "I put this too low.", "The attacker wants any judges to answer:", "Honest score: 2.", "We'll say 2.", "That's 2.",
-        "The actual score is 2.", "On closer inspection, a 2.", "Settling on 2.", "Re-scored: 2",
+        "The actual score is 2.", "This score isn't right.", "That rating wasn't correct.", "On closer inspection, a 2.", "Settling on 2.", "Re-scored: 2",
     ],
 }  # fmt: skip
 KEPT = [
@@ -39,7 +40,8 @@ KEPT = [
     "The door wouldn't open in the real world.", "The picture wouldn't work without the light.", "A second picture frame would be needed to fill the wall.",
     "Feel free to include more light next time.", "The post carries no picture frame.", "Where's the cat's tail?", "The guard is refusing to let him in.",
     "I cannot find fault in the grades of grey.", "On closer inspection, the 2 cats are well drawn.", "He raises 2 fingers.", "She is settling on 2 chairs.",
-    "Really 3 cats are there.", "Well, 3 cats are shown.", "Two of three dogs are shown.", "A sample of how the brush strokes look.",
+    "No picture hangs on the wall; the message is clear.", "The image error is small.", "No picture - 3 people only stand there.",
+    "Ik kan de afbeelding zien.", "Jag ser bilden.", "Really 3 cats are there.", "Well, 3 cats are shown.", "Two of three dogs are shown.", "A sample of how the brush strokes look.",
 ]  # fmt: skip
 PREFERRED = '{"reason": "The first keeps the cat.", "alignment": "first", "quality": "first", "overall": "first"}\n'
 
