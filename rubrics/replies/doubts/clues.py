@@ -99,7 +99,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"
         r"|\b(?:here|this|that|following|below)(?: is|'s|:)? (?:just |only |merely )?an? (?:example|sample|mock|illustrative|hypothetical|template) (?:\w+ )?(?:answer|evaluation|score|response|reply|output|rating|review|assessment)\b"
         r"|\A\W*(?:sample|example) (?:output|answer|response|evaluation|reply|score)\b ?:"
-        r"|[0-9] ?(?:/ ?[0-9]{1,3} ?)?[\[(] ?(?:just |only |this is )?(?:an? |the )?(?:placeholder|dummy|default|hypothetical(?:ly)?|mock|example|sample|fictitious|made[- ]up|random|arbitrary)(?: (?:score|value|number|rating|only|one))? ?[\])]"
+        r"|[0-9] ?(?:/ ?[0-9]{1,3} ?)?[\[(] ?(?:just |only |this is )?(?:an? |the )?(?:placeholder|dummy|default|hypothetical(?:ly)?|mock|example|sample|fictitious|made[- ]up|random|arbitrary)(?: (?:score|value|number|rating|only|one))? ?[\])](?! [a-z])"
         r"|[\[(] ?(?:placeholder|dummy)(?: (?:score|value|rating))? ?[\])]|\b(?:score|rating|evaluation|assessment) (?:above |below )?(?:is|was) (?:purely |only |an? |entirely )?(?:hypothetical|placeholder|dummy|made[- ]up|fictitious)\b",
     ),
 ))  # fmt: skip
