@@ -37,6 +37,7 @@ from tasks.publish.agreement import agreement_id, find_agreement, given, publish
 from tasks.publish.duckdb_file import deriving, write_duckdb
 from tasks.publish.exports import to_csv
 from tasks.publish.folders import Published
+from tasks.regular_files import write_new
 from tasks.stopping import heeding_sigterm
 
 COMPARED = (AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS)
@@ -107,8 +108,7 @@ def choose(context: StageContext, rated: pl.DataFrame, wanted: Wanted, target: P
     filled_in = {"image": pl.coalesce(path, "source_key"), "dimension": pl.lit(name)}
     sheet = sheet.with_columns(rater=pl.lit(None, pl.String), rating=pl.lit(None, pl.String), **filled_in).select(SHEET)
     try:
-        with target.open("xb") as file:
-            file.write(to_csv(sheet))
+        write_new(target, to_csv(sheet))
     except FileExistsError:
         raise InputError(f"{target} already exists and may contain ratings; name a new file after --label-next") from None
     except OSError as error:

@@ -5,6 +5,7 @@ It is asked of what was opened, not of the name, behind which another file may s
 
 import os
 import stat
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -35,3 +36,16 @@ def content_of(path: Path, n_bytes: int = -1) -> bytes:
     """What the file holds, or so many bytes of its beginning. Raises NotRegularError, OSError."""
     with opened(path) as file:
         return file.read(n_bytes)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet; none is left if it cannot be written whole. Raises FileExistsError, OSError."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise

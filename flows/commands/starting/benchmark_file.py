@@ -30,6 +30,7 @@ from tasks.ingest.paths import quote
 from tasks.ingest.readers import read
 from tasks.ingest.readers.layout import Layout, find_layout
 from tasks.ingest.sources import expand
+from tasks.regular_files import write_new
 
 _PREFERRED: Final = ("composition", "alignment")
 _N_LOOKED_AT: Final = 10_000
@@ -188,8 +189,7 @@ class _Begun:
     def write(self, rubrics: Sequence[Rubric]) -> None:
         """Write the file, where there still is none. Raises InputError."""
         try:
-            with self.file.open("x", encoding="utf-8") as file:
-                file.write(self.text(rubrics))
+            write_new(self.file, self.text(rubrics).encode())
         except (OSError, UnicodeError) as error:
             raise InputError(f"{self.file} cannot be written: {error}") from error
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -342,3 +343,16 @@ def test_a_file_that_is_there_stays(salon: Callable[..., Said], tmp_path: Path) 
     (tmp_path / "b.toml").write_text("mine")
     assert salon("new", "b.toml", "--from", "pics").code == 2
     assert (tmp_path / "b.toml").read_text() == "mine"
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_not_left_in_part(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    _named_by_prompt(tmp_path / "outputs")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        said = salon("new", "small.toml", "--from", "outputs")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (said.code, "cannot be written" in said.err) == (2, True), said
+    assert not (tmp_path / "small.toml").exists()
+    assert salon("new", "small.toml", "--from", "outputs").code == 0
