@@ -100,9 +100,8 @@ def _expected(in_category: np.ndarray, spread: float, step: float, position: flo
 
 def _strengths(win: np.ndarray, tied: np.ndarray) -> np.ndarray:
     one, other = np.triu_indices(len(win), 1)
-    found = fitted(
-        Tallied(one, other, np.zeros(len(one), int), win[one, other], tied[one, other], win[other, one]), has_ties=True
-    )
+    shares, nothing = (win[one, other], tied[one, other], win[other, one]), np.zeros(len(one), int)
+    found = fitted(Tallied(one, other, nothing, nothing, *shares), has_ties=True)
     return (found.strengths - found.strengths[BASELINE]) * POINTS
 
 

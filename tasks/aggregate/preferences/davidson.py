@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths with ties (Davidson) from sums of wins, ties and losses, and their covariance over prompts.
+"""Bradley-Terry strengths with ties (Davidson) from sums of wins, ties and losses, and their errors over prompts.
 
 With strengths λ and tie parameter ν, i beats j with a chance proportional to exp((λi - λj)/2), loses with exp((λj - λi)/2), ties
 with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can be rated at all is ratings.py.
@@ -22,6 +22,7 @@ class Tallied:
     one: Counts
     other: Counts
     prompt: Counts
+    category: Counts
     win: Floats
     tie: Floats
     loss: Floats
@@ -31,25 +32,27 @@ class Tallied:
         ends = np.unique(np.concatenate([self.one[kept], self.other[kept]]))
         return Tallied(
             np.searchsorted(ends, self.one[kept]), np.searchsorted(ends, self.other[kept]),
-            np.unique(self.prompt[kept], return_inverse=True)[1], self.win[kept], self.tie[kept], self.loss[kept],
+            np.unique(self.prompt[kept], return_inverse=True)[1], self.category[kept],
+            self.win[kept], self.tie[kept], self.loss[kept],
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Strengths λ in log-odds, their mean 0, shape (n,); ν, None where ties are taken as half a win; covariance of λ, (n, n).
+    """Strengths λ in log-odds, their mean 0, shape (n,); ν, None where ties are taken as half a win; errors of differences.
 
-    `covariance` is None where one prompt is all there is.
+    `variances` of the difference of every two strengths, the last their mean, and its `df`, (n + 1, n + 1); None where one prompt
+    is all there is.
     """
 
     strengths: Floats
     tie_parameter: float | None
-    covariance: Floats | None
-    n_prompts: int
+    variances: Floats | None
+    df: Floats | None
 
 
 def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
-    """Maximum likelihood by Newton's method with step halving, and its prompt-clustered sandwich covariance.
+    """Maximum likelihood by Newton's method with step halving, and its prompt-clustered sandwich errors.
 
     A maximum must exist (ratings.py). `has_ties`: ν is estimated; else a tie is half a win and half a loss.
     """
@@ -69,12 +72,8 @@ def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
         beta = beta + size * step
         if np.abs(step).max() < _SMALL:
             break
-    covariance = _sandwich(beta, tallied, free, has_ties=has_ties)
-    centre = np.eye(n) - 1 / n
-    return Fit(
-        beta[:n] - beta[:n].mean(), float(np.exp(beta[n])) if has_ties else None,
-        None if covariance is None else centre @ covariance[:n, :n] @ centre, int(tallied.prompt.max()) + 1,
-    )  # fmt: skip
+    errors = _errors(beta, tallied, free, has_ties=has_ties)
+    return Fit(beta[:n] - beta[:n].mean(), float(np.exp(beta[n])) if has_ties else None, *(errors or (None, None)))
 
 
 def _chances(beta: Floats, one: Counts, other: Counts, *, has_ties: bool) -> tuple[Floats, Floats, Floats]:
@@ -114,22 +113,58 @@ def _expected(beta: Floats, one: Counts, other: Counts, *, has_ties: bool) -> tu
     return points, tie, (win + tie / 4 - points**2, tie / 2 - points * tie, tie * (1 - tie))
 
 
-def _sandwich(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> Floats | None:
-    """A⁻¹ (Σ_p g_p g_pᵀ) A⁻¹ · K/(K - 1), g_p the score of prompt p's pairs (Liang & Zeger, Biometrika 73, 1986)."""
+def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> tuple[Floats, Floats] | None:
+    """Variances of the difference of every two strengths, the last their mean, and its degrees of freedom; (n + 1, n + 1).
+
+    A⁻¹ (Σ_c k_c/(k_c - 1) Σ_p g_p g_pᵀ) A⁻¹, g_p the score of prompt p's pairs (Liang & Zeger, Biometrika 73, 1986), with
+    Satterthwaite's (1946) df over the categories c: a category of few prompts weighs as much as one of many, and says as little
+    of its own variance as those few. k_c is the number of prompts that say as much, were the model true (Kish 1965).
+    """
     n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
     if n_prompts < 2:
         return None
+    scores, information = _by_prompt(beta, tallied, has_ties=has_ties)
+    ends = np.zeros((n + 1, n + 1))  # strengths and their mean, each by what it takes of the free parameters
+    ends[:n, :n], ends[n, :n] = np.eye(n), 1 / n
+    inverse = np.zeros((n + 1, n + 1))
+    inverse[np.ix_(free, free)] = np.linalg.inv(information.sum(axis=0)[np.ix_(free, free)])
+    to_ends = ends @ inverse
+    category = np.zeros(n_prompts, dtype=np.int64)
+    category[tallied.prompt] = tallied.category
+    variances, below = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
+    for one in np.unique(category):
+        mine = category == one
+        moved = scores[mine] @ to_ends.T
+        expected = _of_differences(to_ends @ information[mine] @ to_ends.T)
+        n_equal = expected.sum(axis=0) ** 2 / np.maximum((expected**2).sum(axis=0), np.finfo(float).tiny)
+        df = np.maximum(1.0, n_equal - 1)
+        part = _of_differences(moved.T @ moved) * (df + 1) / df
+        variances, below = variances + part, below + part**2 / df
+    return variances, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), n_prompts - 1.0)
+
+
+def _of_differences(products: Floats) -> Floats:
+    """From inner products of several (..., n, n) those of each difference of two with itself; never below 0."""
+    own = np.diagonal(products, axis1=-2, axis2=-1)
+    found: Floats = np.maximum(0.0, own[..., :, None] + own[..., None, :] - 2 * products)
+    return found
+
+
+def _by_prompt(beta: Floats, tallied: Tallied, *, has_ties: bool) -> tuple[Floats, Floats]:
+    """Each prompt's score and its expected information of strengths and log ν; (prompts, n + 1), (prompts, n + 1, n + 1)."""
+    n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
     sums = np.stack([tallied.win, tallied.tie, tallied.loss])
-    _, information = _derivatives(beta, tallied.one, tallied.other, sums, has_ties=has_ties)
-    points, ties, _ = _expected(beta, tallied.one, tallied.other, has_ties=has_ties)
-    total = sums.sum(axis=0)
-    off = sums[0] + sums[1] / 2 - total * points
-    flat = np.zeros(n_prompts * (n + 1))
-    for sign, end in ((1, tallied.one), (-1, tallied.other)):
-        flat += sign * np.bincount(tallied.prompt * (n + 1) + end, off, len(flat))
-    scores = flat.reshape(n_prompts, n + 1)
-    scores[:, n] = np.bincount(tallied.prompt, sums[1] - total * ties, n_prompts)
-    moved = np.linalg.solve(information[np.ix_(free, free)], scores[:, free].T)
-    covariance = np.zeros((n + 1, n + 1))
-    covariance[np.ix_(free, free)] = np.einsum("ip,jp->ij", moved, moved) * n_prompts / (n_prompts - 1)
-    return covariance
+    points, ties, variances = _expected(beta, tallied.one, tallied.other, has_ties=has_ties)
+    total, nu = sums.sum(axis=0), np.full_like(tallied.one, n)
+    off, off_ties = sums[0] + sums[1] / 2 - total * points, sums[1] - total * ties
+    scores, information = np.zeros((n_prompts, n + 1)), np.zeros((n_prompts, n + 1, n + 1))
+    of_points, of_both, of_ties = (total * part for part in variances)
+    prompt, one, other = tallied.prompt, tallied.one, tallied.other
+    for end, part in ((one, off), (other, -off), (nu, off_ties)):
+        np.add.at(scores, (prompt, end), part)
+    for row, column, part in (
+        (one, one, of_points), (other, other, of_points), (one, other, -of_points), (other, one, -of_points),
+        (one, nu, of_both), (nu, one, of_both), (other, nu, -of_both), (nu, other, -of_both), (nu, nu, of_ties),
+    ):  # fmt: skip
+        np.add.at(information, (prompt, row, column), part)
+    return scores, information

@@ -116,7 +116,8 @@ def _tallied(parts: pl.DataFrame, ends: Counts) -> tuple[Tallied, Counts]:
     judged = parts.filter(pl.col("n") > 0)
     one, other = ends[judged["meeting"].to_numpy()].T
     won, tied, lost = (_category_weights(judged) * judged[name].to_numpy() for name in PARTS)
-    return Tallied(one, other, judged["prompt"].to_numpy(), won, tied, lost), judged["n"].to_numpy().astype(np.int64)
+    prompt, category = judged["prompt"].to_numpy(), judged["category"].to_numpy()
+    return Tallied(one, other, prompt, category, won, tied, lost), judged["n"].to_numpy().astype(np.int64)
 
 
 def _category_weights(judged: pl.DataFrame) -> Floats:
@@ -138,9 +139,7 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
     n = len(rows)
     from_anchor = np.eye(n) - (1 / n if anchor is None else np.eye(n)[anchor])
     ratings = from_anchor @ fit.strengths * POINTS
-    errors = None
-    if fit.covariance is not None:
-        errors = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", from_anchor, fit.covariance, from_anchor))) * POINTS
+    of_anchor = n if anchor is None else anchor
     name = MEAN_ANCHOR if anchor is None else f"{rows[anchor]['model']}/{rows[anchor]['checkpoint']}"
     for place, row in enumerate(rows):
         row |= {
@@ -148,13 +147,13 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
             "anchor": name,
             "tie_parameter": None if fit.tie_parameter is None else _rounded(fit.tie_parameter),
         }
-        if errors is None:
+        if fit.variances is None or fit.df is None:
             row["reason"] = RatingReason.TOO_FEW_PROMPTS.value
             continue
-        if errors[place] <= _STILL * POINTS and place != anchor:
+        se, df = _rounded(np.sqrt(fit.variances[place, of_anchor]) * POINTS), _rounded(fit.df[place, of_anchor])
+        if se <= _STILL * POINTS and place != anchor:
             row["reason"] = RatingReason.NO_VARIATION.value
             continue
-        df, se = float(fit.n_prompts - 1), _rounded(errors[place] if place != anchor else 0.0)
         half = t_quantile(LEVEL, df) * se
         row |= {"se": se, "df": df, "ci_low": _rounded(ratings[place] - half), "ci_high": _rounded(ratings[place] + half),
                 "ci_method": CI_METHOD}  # fmt: skip
@@ -162,15 +161,13 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
 
 def _compared(rows: Sequence[Row], fit: Fit, is_unsaid: Flags) -> Iterator[Row]:
     """Every two ratings of which something may be said, as families.corrected() takes comparisons; none without errors."""
-    if fit.covariance is None:
+    if fit.variances is None or fit.df is None:
         return
-    diagonal, df = np.diag(fit.covariance), float(fit.n_prompts - 1)
-    errors = np.sqrt(np.maximum(0.0, diagonal[:, None] + diagonal[None, :] - 2 * fit.covariance))
     for i, j in combinations(range(len(rows)), 2):
         if is_unsaid[i, j]:
             continue
-        delta, se = float(fit.strengths[i] - fit.strengths[j]), float(errors[i, j])
-        p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(df, -abs(delta) / se)))
+        delta, se = float(fit.strengths[i] - fit.strengths[j]), float(np.sqrt(fit.variances[i, j]))
+        p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(fit.df[i, j], -abs(delta) / se)))
         yield {
             "family": Family.RATINGS,
             "category": None,

@@ -23,7 +23,8 @@ def drawn(seed: int, n: int = 5, n_prompts: int = 40, *, has_ties: bool = True) 
     seen = rng.normal(0, 0.7, n)[one] - rng.normal(0, 0.7, n)[other] + rng.logistic(size=len(one))
     step = 0.5 if has_ties else 0.0
     win, loss = (seen > step) * 1.0, (seen < -step) * 1.0
-    return Tallied(one, other, np.tile(np.arange(n_prompts), n * (n - 1) // 2), win, 1 - win - loss, loss)
+    prompt = np.tile(np.arange(n_prompts), n * (n - 1) // 2)
+    return Tallied(one, other, prompt, np.zeros_like(prompt), win, 1 - win - loss, loss)
 
 
 def rated(rows, **how) -> dict[tuple[str, str], dict]:
@@ -67,9 +68,11 @@ def test_the_covariance_is_that_of_a_logistic_regression_clustered_by_prompt(see
         disp=0, tol=1e-12, cov_type="cluster", cov_kwds={"groups": tallied.prompt, "use_correction": False}
     )
     ours = fitted(tallied, has_ties=False)
-    to_first = np.eye(5)[1:] - np.eye(5)[0]
     expected = theirs.cov_params() * n_prompts / (n_prompts - 1)
-    assert to_first @ ours.covariance @ to_first.T == pytest.approx(expected, abs=1e-9)
+    of_two = np.diag(expected)[:, None] + np.diag(expected)[None, :] - 2 * expected
+    assert ours.variances[0, 1:5] == pytest.approx(np.diag(expected), abs=1e-9)
+    assert ours.variances[1:5, 1:5] == pytest.approx(of_two, abs=1e-9)
+    assert ours.df[0, 1:5] == pytest.approx(n_prompts - 1)
 
 
 def test_points_are_above_the_baseline_and_400_are_odds_of_ten_to_one():

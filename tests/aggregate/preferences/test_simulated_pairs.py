@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.simulations import refused_pairs
+from benchmarks.simulations import few_meetings, refused_pairs
 from benchmarks.simulations.pairs import counted, rates, worlds
 
 pytestmark = pytest.mark.slow
@@ -24,6 +24,13 @@ def test_the_tables_of_simulated_tournaments_hold_their_truth():
     assert found["called otherwise"] == 0
     assert found["looks that were false"] <= 0.08
     assert found["calls"] < 0.5
+
+
+def test_a_small_category_makes_no_rating_surer_than_it_is():
+    """With one standard error's K - 1 degrees of freedom for all categories, 90 % were held, and 20 % of worlds left one out."""
+    found = few_meetings.rates(60, few_meetings.SIZES["5 and 100"], 10, seed=5)
+    assert found["ratings held"] >= 0.94
+    assert found["ranks that leave one out"] <= 0.06
 
 
 def test_refusals_in_one_category_make_equals_no_more_different():
