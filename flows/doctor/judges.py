@@ -130,7 +130,8 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding
     asked = f"{judge.id} at {endpoint}"
     read = reading_of(run.rubrics[part.rubric_id], row["variant"], row["facts_json"], answer)
     if read is not None:
-        is_bare = lacks_probabilities(run.rubrics[part.rubric_id], row["variant"], answer.logprobs_json)
+        rubric = run.rubrics[part.rubric_id]
+        is_bare = lacks_probabilities(rubric, row["variant"], answer.logprobs_json, or_alternatives=True)
         yield _read(f"{asked}, {part.rubric_id}, {answer.latency_s or 0:.1f} s", judge, answer, read, is_bare=is_bare)
     else:
         said = f"{asked}: {answer.status.value}: {shortened(answer.detail or '')}"
@@ -143,7 +144,7 @@ def _ask(run: StageContext, judge: Judge, part: PlannedPart) -> Iterator[Finding
 def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore, *, is_bare: bool) -> Finding:
     """What the reply says to the rubric, as a run reads it, and the text. An alias answers by another name: no fault.
 
-    `is_bare`: without the log probabilities that the rubric reads.
+    `is_bare`: without the log probabilities that the rubric reads, or without those of other tokens.
     """
     answered, said = answer.answered_model, shortened(answer.text or answer.refusal_text or "") or "no text"
     if answered and not judge.is_called(answered):

@@ -26,6 +26,9 @@ _N_TOKENS_MAX = 10_000
 _N_BEHIND = 80
 _KNOWN_MASS_MIN = 0.5
 """Of a token and its alternatives: where more of the probability is on tokens that were not given, it may be any answer's."""
+_KNOWN_MASS_MAX = 1.02  # more than roundings: the shares are of different questions, such as before and after a penalty
+_OFF_MAX = 0.02
+"""Of the scale: what an answer that was not given among the alternatives may change; beyond it the number would be a guess."""
 
 
 def read_probabilities(
@@ -81,19 +84,25 @@ def _by_tokens(answer: str, dimension: Dimension, logprobs_json: object) -> Pars
 def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapping[str, Any]) -> ParsedScore:
     """Σ number × probability over the declared answers, by their mass where that is declared; NOT_FOUND where it is too little.
 
-    None at all is a number only where the expected answer alone is declared: then what was said is a wrong one.
+    None at all is a number only where the expected answer alone is declared: then what was said is a wrong one. And NOT_FOUND
+    where an answer that was not given may have so much of the rest that the number could be another.
     """
-    declared, shares = dimension.probability, _shares(token)
+    declared, (shares, unlisted) = dimension.probability, _shares(token)
     assert declared is not None
     found = [(numbers[folded(word)], share) for word, share in shares.items() if folded(word) in numbers]
-    mass = min(1.0, math.fsum(share for _, share in found))
+    mass = math.fsum(share for _, share in found)
     needs_some = declared.is_normalised or len(set(numbers.values())) > 1
-    if math.fsum(shares.values()) < _KNOWN_MASS_MIN or mass < declared.min_mass or (needs_some and mass <= 0):
+    is_known = _KNOWN_MASS_MIN <= math.fsum(shares.values()) <= _KNOWN_MASS_MAX
+    if not is_known or mass < declared.min_mass or (needs_some and mass <= 0):
         return Unreadable(ParseReason.NOT_FOUND)
     score = math.fsum(number * share for number, share in found)
     score = score / mass if declared.is_normalised else score
+    of_unlisted = (abs(number - score) / (mass + unlisted) if declared.is_normalised else abs(number)
+                   for number in {*numbers.values()}.difference(number for number, _ in found))  # fmt: skip
+    if max(of_unlisted, default=0.0) * unlisted > _OFF_MAX * (dimension.maximum - dimension.minimum):
+        return Unreadable(ParseReason.NOT_FOUND)
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1
-    return ReadScores({dimension.key: score}, {dimension.key: f"probability {mass:.6g} on the declared answers"})
+    return ReadScores({dimension.key: score}, {dimension.key: f"probability {min(1.0, mass):.6g} on the declared answers"})
 
 
 def _behind_thoughts(tokens: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
@@ -121,16 +130,23 @@ def _does_go_on(token: str, behind: str) -> bool:
     return not is_ended and goes_on(folded(token), behind)
 
 
-def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object) -> bool:
-    """Whether a reply to this variant of the rubric is read from probabilities, and came without any."""
+def lacks_probabilities(rubric: Rubric, variant: str | None, logprobs_json: object, *, or_alternatives: bool = False) -> bool:
+    """Whether a reply to this variant of the rubric is read from probabilities, and came without any, or without alternatives."""
     asked = rubric.of_requests.get(variant or "", rubric)
     is_read_from_them = any(dimension.probability for one in asked.variants.values() for dimension in one.dimensions)
-    return is_read_from_them and not has_probabilities(logprobs_json)
+    if not is_read_from_them:
+        return False
+    return not (any(map(_has_alternatives, _tokens(logprobs_json))) if or_alternatives else has_probabilities(logprobs_json))
 
 
 def has_probabilities(logprobs_json: object) -> bool:
     """Whether they hold a token whose probability can be read: an object {"content": [{"token", "logprob", …}]}, or its text."""
     return next(_tokens(logprobs_json), None) is not None
+
+
+def _has_alternatives(token: Mapping[str, Any]) -> bool:
+    others = token.get("top_logprobs")
+    return isinstance(others, list) and any(_is_token(one) and one["token"] != token["token"] for one in others)
 
 
 def _tokens(logprobs_json: object) -> Iterator[Mapping[str, Any]]:
@@ -152,8 +168,15 @@ def _is_token(token: object) -> bool:
     return isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 1e-6
 
 
-def _shares(token: Mapping[str, Any]) -> dict[str, float]:
-    """The probability of each token that could have stood there, itself among them, each once."""
+def _shares(token: Mapping[str, Any]) -> tuple[dict[str, float], float]:
+    """The probability of each token that could have stood there, itself among them, each once; the most that another can have.
+
+    That is the rest, and no more than the least likely of the alternatives has: they are the likeliest there are. Of one that
+    cannot be read nothing is known.
+    """
     others = token.get("top_logprobs")
-    listed = [one for one in others if _is_token(one)] if isinstance(others, list) else []
-    return {one["token"]: math.exp(one["logprob"]) for one in (*listed, token)}
+    given = others if isinstance(others, list) else []
+    listed = {one["token"]: math.exp(one["logprob"]) for one in given if _is_token(one)}
+    shares = listed | {token["token"]: math.exp(token["logprob"])}
+    rest = max(0.0, 1 - math.fsum(shares.values()))
+    return shares, min(rest, *listed.values()) if listed and all(map(_is_token, given)) else rest

@@ -49,7 +49,7 @@ _TOLD: Mapping[ParseReason, tuple[str, str]] = MappingProxyType({
     ParseReason.AMBIGUOUS: ("held two values for one dimension, or a range", _FORM),
 })  # fmt: skip
 _NO_PROBABILITIES = (
-    "came without the log probabilities that the rubric reads",
+    "came without the log probabilities that the rubric reads, or without those of other tokens",
     "the endpoint leaves logprobs and top_logprobs unheeded: name one that sends them, and give the judge a name of its own",
 )
 _ANEW = "a changed parameter, model or rubric text asks anew, and nothing else does"
@@ -68,7 +68,7 @@ def remedy(
     """What `n` replies of this reason mean and what to do.
 
     `parameters`: the judge's; `shown`: which command shows them; `what`: the word for one and for several of what is counted.
-    `lacks_probabilities`: they are read from log probabilities and came without, whatever they say.
+    `lacks_probabilities`: they are read from log probabilities and came without, or without alternatives, whatever they say.
     """
     means, then = _NO_PROBABILITIES if lacks_probabilities and reason is ParseReason.NOT_FOUND else _TOLD[reason]
     limit = next((f"{name} = {parameters[name]}" for name in OUTPUT_BOUNDS if name in parameters), None)

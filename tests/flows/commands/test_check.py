@@ -85,7 +85,7 @@ LIKELY, UNLIKELY = ({"content": [TOKEN | {"logprob": at}]} for at in (-0.1, -3))
 PROBABILITIES = {
     "as they should be": (_logprobs(LIKELY), ["is_there = 0.904837"], ["came without", "must ask for the rubric's form"]),
     "none": (
-        _logprobs(None), ["not_found: 1 reply came without the log probabilities that the rubric reads; the endpoint"],
+        _logprobs(None), ["not_found: 1 reply came without the log probabilities that the rubric reads, or without those of other tokens; the endpoint"],
         ["must ask for the rubric's form"],
     ),
     "too little on the answers": (_logprobs(UNLIKELY), ["the prompt must ask for the rubric's form"], ["came without"]),

@@ -153,9 +153,26 @@ def test_what_the_text_says_of_itself_comes_before_its_probabilities(soft: Calla
         (logprobs({"Sure": 0.9, "maybe": 0.1}), "not_found"),
         (logprobs({"Sure": 0.9, "yes": 0.02}), 0.02),
         (logprobs({"No": 0.15}), "not_found"),
-        (logprobs({"No": 0.85}), 0.0),
+        (logprobs({"No": 0.6}), "not_found"),
+        (logprobs({"No": 0.99}), 0.0),
+        (logprobs({"Yes": 0.6}), 0.6),
+        (logprobs({"No": 0.6, "maybe": 0.2, "none": 0.01}), 0.0),
+        (logprobs({"No": 0.6, "maybe": 0.2, "none": 0.01})[:-4] + ', {"token": "yes", "logprob": null}]}]}', "not_found"),
+        (logprobs({"No": 0.9, "yes": 0.9}), "not_found"),
     ],
-    ids=["part of a word", "end of a word", "none on the answers", "little", "no alternatives", "sure without alternatives"],
+    ids=[
+        "part of a word",
+        "end of a word",
+        "none on the answers",
+        "little",
+        "no alternatives",
+        "the other answer may have the rest",
+        "sure without alternatives",
+        "no word for nothing may have the rest",
+        "the other answer is less likely than any given",
+        "the other answer cannot be read",
+        "shares of two questions",
+    ],
 )
 def test_no_score_is_invented_where_no_least_mass_is_declared(
     soft: Callable[[str], Rubric], given: str, expected: object
@@ -169,6 +186,19 @@ def test_no_score_is_invented_where_no_least_mass_is_declared(
 def test_a_letter_before_the_mark_that_ends_a_reply_is_an_answer(soft: Callable[[str], Rubric], mark: str, between: str) -> None:
     tokens = [{"A": 0.75, "B": 0.25}, *([{between: 1.0}] if between else []), {mark: 1.0}]
     assert parse_reply(soft(LETTERS), "A", {"logprobs_json": logprobs(*tokens)}).as_dict() == {"scores": {"answer": 0.75}}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({"B": 0.55}, "not_found"), ({"B": 0.98}, 2.0), ({"B": 0.55, "A": 0.44, "x": 0.001}, 2 + 2 * 0.44 / 0.99),
+     ({"A": 0.7, "B": 0.5, "C": 0.1}, "not_found"), ({"A": 0.505, "B": 0.5, "C": 0.005}, (4 * 0.505 + 2 * 0.5) / 1.01)],
+    ids=["others may have the rest", "sure", "a third is less likely than any given", "shares of two questions", "rounded up"],
+)  # fmt: skip
+def test_a_normalised_score_is_of_all_answers_or_none(
+    soft: Callable[[str], Rubric], given: dict[str, float], expected: object
+) -> None:
+    found = parse_reply(soft(GRADES), "x", {"logprobs_json": logprobs(given)}).as_dict()
+    assert found == ({"error": expected} if isinstance(expected, str) else {"scores": {"answer": pytest.approx(expected)}})
 
 
 def test_a_wrong_answer_is_zero_where_the_expected_one_alone_is_declared(soft: Callable[[str], Rubric]) -> None:
