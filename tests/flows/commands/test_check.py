@@ -86,10 +86,13 @@ UNLIKELY = {"content": [TOKEN | {"logprob": -3, "top_logprobs": [{"token": "Sure
 PROBABILITIES = {
     "as they should be": (_logprobs(LIKELY), ["is_there = 0.904837"], ["came without", "must ask for the rubric's form"]),
     "none": (
-        _logprobs(None), ["1 reply came without the log probabilities that the rubric reads, or without those of other tokens; the endpoint"],
+        _logprobs(None),
+        ["1 reply came without the log probabilities that the rubric reads, or without those of other tokens; the endpoint"],
         ["must ask for the rubric's form"],
     ),
-    "no other tokens": (_logprobs({"content": [TOKEN | {"token": "No", "logprob": -0.5}]}), ["or without those of other tokens"], []),
+    "no other tokens": (
+        _logprobs({"content": [TOKEN | {"token": "No", "logprob": -0.5}]}), ["or without those of other tokens; the endpoint"], [],
+    ),
     "too little on the answers": (_logprobs(UNLIKELY), ["the prompt must ask for the rubric's form"], ["came without"]),
 }  # fmt: skip
 
