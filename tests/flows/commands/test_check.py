@@ -91,7 +91,7 @@ PROBABILITIES = {
         ["must ask for the rubric's form"],
     ),
     "no other tokens": (
-        _logprobs({"content": [TOKEN | {"token": "No", "logprob": -0.5}]}), ["or without those of other tokens; the endpoint"], [],
+        _logprobs({"content": [TOKEN | {"token": "No", "logprob": -0.5}]}), ["those of other tokens; the endpoint"], [],
     ),
     "too little on the answers": (_logprobs(UNLIKELY), ["the prompt must ask for the rubric's form"], ["came without"]),
 }  # fmt: skip
