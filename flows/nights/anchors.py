@@ -68,7 +68,7 @@ def freeze(run: StageContext, n: int, *, is_anew: bool = False) -> AnchorSet:
     staging = stage(run.lake, SAMPLES)
     try:
         written = copy_part(staging, 0, SAMPLES.frame(rows), judged)
-        key = dataset_id([written.ids])
+        key = dataset_id([written.ids], written.of_sources)
         commit(staging, key, 1)
     finally:
         discard(staging)

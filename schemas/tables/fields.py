@@ -8,7 +8,7 @@ from schemas.tables.field import IMAGE_TYPE, PICTURES_TYPE, UTC_TIMESTAMP, Field
 
 # --- who and what -----------------------------------------------------------------------------------------------
 SAMPLE_ID = digest("sample_id", "sha256 of the sample's content (image, texts) and role (model, checkpoint, item, seed).")
-DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the dataset.")
+DATASET_ID = digest("dataset_id", "sha256 over the sorted sample ids of the dataset, and over which named source each is of.")
 SOURCE = text("source", "Name of the source in the benchmark file.")
 SOURCE_KEY = text("source_key", "Where the row is in its source, for people to read: a relative path, or file and row.")
 ITEM_ID = text("item_id", "The source's own id of the row, if it has one.", null=True)

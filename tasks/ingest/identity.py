@@ -12,6 +12,8 @@ from schemas.records import IMAGE, Sample, texts_of
 from schemas.statuses.rows import SampleStatus
 
 ID_BYTES = 32
+_UNNAMED = "source-0"  # as source_name() calls the first that has no name
+_WRAP = 1 << 256
 IDS_AT_ONCE = 100_000  # sorted together: some 20 MB with their text
 Ids: TypeAlias = npt.NDArray[np.bytes_]
 
@@ -47,14 +49,29 @@ def id_of_row(row: Mapping[str, Any], status: SampleStatus) -> str:
     return sample_id(sample, row["image_sha256"], status, pictures)
 
 
-def dataset_id(ids: Sequence[bytes], n_at_once: int = IDS_AT_ONCE) -> str:
-    """sha256 (hexadecimal) over the sorted sample ids, hexadecimal and joined by line feeds. `ids` are packed, in any order."""
+def dataset_id(ids: Sequence[bytes], of_sources: int = 0, n_at_once: int = IDS_AT_ONCE) -> str:
+    """sha256 (hexadecimal) over the sorted sample ids, hexadecimal and joined by line feeds. `ids` are packed, in any order.
+
+    `of_sources`: the sum of what named_sources() says of them; no line of it where that is 0.
+    """
     digest = hashlib.sha256()
     separator = b""
     for some in in_order(ids, n_at_once):
         digest.update(separator + some.tobytes().hex("\n", ID_BYTES).encode())
         separator = b"\n"
+    if of_sources:
+        digest.update(f"\n{of_sources % _WRAP:064x}".encode())
     return digest.hexdigest()
+
+
+def named_sources(ids: Iterable[str], sources: Iterable[str]) -> int:
+    """Which sample is of which source, in any order and any parts: the sum of sha256(id + source); 0 for one unnamed source.
+
+    Rubrics are for sources by name, so the same samples under other names are another dataset. That of a sole source without a
+    name, and of its anchors and twins, is known by its samples alone, as it always was.
+    """
+    named = ((one + source).encode() for one, source in zip(ids, sources, strict=True) if source.rpartition("/")[2] != _UNNAMED)
+    return sum(int.from_bytes(hashlib.sha256(text).digest()) for text in named) % _WRAP
 
 
 def packed(sample_ids: Iterable[str]) -> bytes:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
 from schemas.tables.table import conform
-from tasks.ingest.identity import ID_BYTES, Ids, in_order, packed, unpacked
+from tasks.ingest.identity import ID_BYTES, Ids, in_order, named_sources, packed, unpacked
 from tasks.ingest.images.decode import STOPPED
 from tasks.ingest.paths import UNREADABLE
 from tasks.ingest.shards import as_duplicate
@@ -33,6 +33,7 @@ class ShardResult:
     ids: bytes = field(repr=False)
     pictures: bytes = field(repr=False)  # packed digests
     packed_keys: bytes = field(repr=False)
+    of_sources: int = 0  # named_sources() of the rows
     is_lasting: bool = True  # False: another try might end otherwise, though no file changed
     is_settled: bool = False  # some rows are duplicates of another shard's
 
@@ -102,7 +103,9 @@ def _write_pictures(staging: Staging, index: int, tables: Iterable[pa.Table]) ->
 def _result(index: int, rows: pa.Table, digests: bytes) -> ShardResult:
     n_by_status, ids = Counter(rows["status"].to_pylist()), packed(rows["sample_id"].to_pylist())
     is_lasting = not any(STOPPED in why or UNREADABLE in why for why in rows["detail"].drop_null().to_pylist())
-    return ShardResult(index, dict(n_by_status), ids, digests, _packed_keys(rows["source_key"].to_pylist()), is_lasting)
+    of_sources = named_sources(rows["sample_id"].to_pylist(), rows["source"].to_pylist())
+    keys = _packed_keys(rows["source_key"].to_pylist())
+    return ShardResult(index, dict(n_by_status), ids, digests, keys, of_sources, is_lasting)
 
 
 def _packed_keys(keys: list[str]) -> bytes:

@@ -134,7 +134,7 @@ def finish(staging: Staging, results: Sequence[ShardResult], known: KnownSources
     ordered = sorted(results, key=lambda one: one.index)
     settle_pictures(staging, ordered)
     found = settled(staging, ordered)
-    key = dataset_id([one.ids for one in found])
+    key = dataset_id([one.ids for one in found], sum(one.of_sources for one in found))
     is_new = not staging.lake.is_complete(SAMPLES, key)
     commit(staging, key, len(results))
     if known is not None and (is_new or _is_same(staging.lake, key, found)):

@@ -15,7 +15,7 @@ from schemas.records import IMAGE
 from schemas.statuses.rows import ReplyStatus, SampleStatus
 from schemas.tables.stored import PICTURES, REPLIES, REQUESTS, SAMPLES, SCORES
 from schemas.tables.table import Table
-from tasks.ingest.identity import dataset_id, packed
+from tasks.ingest.identity import dataset_id, named_sources, packed
 from tasks.lake.atomic_files import sha256_of_file
 from tasks.lake.pictures import StoredDataset, digests_in
 from tasks.lake.reading import Lake, with_later_columns
@@ -71,7 +71,7 @@ def check_samples(
     """
     found: list[Difference] = []
     sample_ids: list[bytes] = []
-    n_rows, is_each_a_digest = 0, True
+    n_rows, of_sources, is_each_a_digest = 0, 0, True
     table = StoredDataset(lake, ids.dataset_id).table_of_pictures
     stored, bare, wrong = _check_pictures(lake.parts(table, ids.dataset_id))
     found += wrong
@@ -79,6 +79,7 @@ def check_samples(
     for rows in _without_pictures(lake.parts(SAMPLES, ids.dataset_id)):
         try:
             sample_ids.append(packed(rows["sample_id"]))
+            of_sources += named_sources(rows["sample_id"], rows["source"])
         except (ValueError, TypeError):
             is_each_a_digest = False
         n_rows += rows.height
@@ -92,7 +93,10 @@ def check_samples(
             for row, column, stored, computed in changed_samples(rows)
         ]
         advance(rows.height)
-    computed = dataset_id(sample_ids) if is_each_a_digest else "none: a sample_id is not a sha256"
+    computed = "none: a sample_id is not a sha256"
+    if is_each_a_digest:
+        without_names = dataset_id(sample_ids)  # as releases before 0.2 named every dataset
+        computed = without_names if ids.dataset_id == without_names else dataset_id(sample_ids, of_sources)
     found += check_identity("dataset_id", ids.dataset_id, computed)
     lacking = len((named & bare) - stored) if may_lack_pictures else 0
     why = "their bytes are not in it (samples and requests name them by digest)"

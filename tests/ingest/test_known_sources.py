@@ -208,3 +208,20 @@ def test_a_damaged_part_of_another_dataset_is_not_taken(
     part.write_bytes(part.read_bytes()[:-1])
     both = benchmark_of(one, two, shard_size=2)
     assert ingest(both, lake, known=known_of(lake)) == ingest(both, Lake(pictured / "anew"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(["mixed", "up"], ["up", "mixed"]), ([None, None], ["first", None]), (["one", "two"], ["one", "other"])],
+    ids=["exchanged", "the first is given a name", "the second is renamed"],
+)  # fmt: skip
+def test_the_same_samples_under_other_names_of_sources_are_another_dataset(
+    pictured: Path, benchmark_of: Callable[..., Benchmark], lake: Lake, before: list[str | None], after: list[str | None]
+) -> None:
+    """Rubrics are for sources by name: with the old rows, the wrong samples would be asked about, or none."""
+    sources = rows(pictured, checkpoint="a"), rows(pictured, "two.jsonl", n=2, checkpoint="b")
+    for names in (before, after):
+        named = [one | ({} if name is None else {"name": name}) for one, name in zip(sources, names, strict=True)]
+        found = ingest(benchmark_of(*named, shard_size=2), lake, known=known_of(lake))
+        said = lake.scan(SAMPLES, found.dataset_id).select("source", "checkpoint").unique().sort("checkpoint").collect()
+        assert said["source"].to_list() == [name or f"source-{index}" for index, name in enumerate(names)]

@@ -23,7 +23,7 @@ def test_the_id_is_that_of_the_sorted_ids_however_many_are_sorted_at_once(shards
     ids = [b"".join(shard) for shard in shards]
     expected = sorted(one for shard in shards for one in shard)
     assert b"".join(some.tobytes() for some in in_order(ids, n_at_once)) == b"".join(expected)
-    assert dataset_id(ids, n_at_once) == hashlib.sha256("\n".join(one.hex() for one in expected).encode()).hexdigest()
+    assert dataset_id(ids, n_at_once=n_at_once) == hashlib.sha256("\n".join(one.hex() for one in expected).encode()).hexdigest()
 
 
 def test_some_are_sorted_at_a_time():

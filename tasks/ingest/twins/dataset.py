@@ -121,7 +121,7 @@ def store(context: StageContext, chunks: Iterable[tuple[Sequence[Row], Sequence[
         if not results:
             return ""
         settle_pictures(staging, results)
-        key = dataset_id([one.ids for one in results])
+        key = dataset_id([one.ids for one in results], sum(one.of_sources for one in results))
         commit(staging, key, len(results))
     finally:
         discard(staging)
