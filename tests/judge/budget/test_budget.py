@@ -177,6 +177,17 @@ def test_an_attempt_that_cost_more_than_was_reserved_is_taken_from_the_rest(ledg
     assert leased_usd(ledger, run_id) == pytest.approx(1.0)
 
 
+def test_neither_a_price_nor_the_budget_is_rounded_in_the_runs_favour(ledger: Ledger, run_id: str) -> None:
+    async def run() -> list[bool]:
+        budget, found = Budget(ledger, run_id, 1.5e-9), []
+        for _ in range(2):
+            found.append(await budget.reserve(0.9e-9))
+            budget.charge(0.9e-9, 0.9e-9)
+        return found
+
+    assert asyncio.run(run()) == [True, False]
+
+
 def test_each_run_has_a_budget_of_its_own(ledger: Ledger) -> None:
     async def run(run_id: str) -> tuple[float, int]:
         return await _work(Budget(ledger, run_id, 0.5), [(0.1, 1.0)] * 10)
