@@ -75,6 +75,17 @@ def test_copies_of_some_samples_weigh_as_images_do(make_rubric, all_tables):
     assert cell["se"] == pytest.approx(math.sqrt(2 * ((2 * -2) ** 2 + 4**2)) / 3, rel=1e-12)
 
 
+def test_a_copy_alone_beside_others_weighs_as_often_as_it_stands_there(make_rubric, all_tables):
+    """x, x and y, z are (2x + y + z) / 4 of three draws: by hand, with the variance 18 of y and z, (2² + 1 + 1) 18 / 4²."""
+    asked = make_rubric({None: ("quality",)})
+    scores = {"x": 5, "y": 2, "z": 8}
+    rows = [{"prompt": name == "x", "sample": name, "scores": {"quality": score}} for name, score in scores.items()]
+    rows.append({"prompt": True, "sample": "w", "again": "x"})
+    cell = _by_cell(all_tables(rows, asked)["benchmark_long"])["__micro__", "these_prompts"]
+    assert (cell["n_images"], cell["estimate"], cell["df"]) == (4, 5.0, 1.0)
+    assert cell["se"] == pytest.approx(math.sqrt(6 * 18) / 4, rel=1e-12)
+
+
 def test_a_copy_alone_gives_no_interval(make_rubric, all_tables):
     """Two rows of one picture are one draw: nothing is known of how images of the prompt vary."""
     asked = make_rubric({None: ("quality",)})
