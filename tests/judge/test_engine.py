@@ -26,7 +26,7 @@ from tasks.judge.budget.budget import Budget, attempts_per_run, leased_usd
 from tasks.judge.budget.cost import Estimate
 from tasks.judge.engine import judge_requests
 from tasks.judge.outcome import Outcome
-from tasks.judge.provider.exchange import NotSent, RequestPicture
+from tasks.judge.provider.exchange import InDoubt, NotSent, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.retries import N_REJECTED, RETRIES, Retry
 from tasks.judge.session import Session
@@ -543,6 +543,19 @@ def test_who_is_let_in_after_the_money_was_refused_to_another_keeps_no_money(
     priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
     limits = Limits(concurrency=4, max_usd=1.0, requests_per_minute=60_000)
     assert asyncio.run(_admission(ledger, priced, rubric, limits, enter))
+
+
+@pytest.mark.parametrize(("ended", "usd"), [(InDoubt(), 0.3), (NotSent(), 0.0)], ids=["in doubt", "not sent"])
+def test_what_no_answer_came_of_is_charged_at_its_worst_once_it_was_sent(
+    ledger: Ledger, rubric: Rubric, judge: Judge, ended: InDoubt | NotSent, usd: float
+) -> None:
+    async def end(admission: AdmissionControl) -> None:
+        assert await admission.enter(WORST, asyncio.Event())
+        await admission.leave(WORST, ended)
+
+    priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
+    asyncio.run(_admission(ledger, priced, rubric, Limits(concurrency=4, max_usd=1.0), end))
+    assert leased_usd(ledger, "admission") == pytest.approx(usd)
 
 
 def test_money_that_comes_back_while_the_ledger_is_asked_is_counted_with_what_the_ledger_has(ledger: Ledger) -> None:

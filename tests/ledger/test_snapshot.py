@@ -1,5 +1,6 @@
 """Many parts read from the ledger at once, and when a snapshot need not be taken again."""
 
+import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -123,6 +124,18 @@ def test_parts_to_ask_are_those_with_a_gap_or_an_owed_re_ask(planned: tuple[Lake
     assert [part.is_answered for part in take(lake, url)] == [True, True, False]
 
 
+def test_a_re_ask_that_failed_makes_no_row_of_a_request_without_a_reply(url: str) -> None:
+    """Files of results come in any order: a second ask may be known before the first."""
+
+    async def fail_re_ask(ledger: Ledger) -> None:
+        await ledger.fail(await ledger.begin("1" * 64, 1, "m"), ReplyStatus.SERVER_ERROR, "HTTP 500")
+
+    with Ledger(url) as ledger:
+        asyncio.run(fail_re_ask(ledger))
+        rows = snapshot_part(ledger, pl.DataFrame({"request_key": ["1" * 64], "judge_model": ["m"]}))
+    assert rows.select("ask_index", "status", "n_attempts").rows() == [(0, "not_asked", 0)]
+
+
 @pytest.fixture
 def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, LastSnapshot]:
     """A snapshot that was taken, stored and noted."""
@@ -154,8 +167,6 @@ def attempted(url: str) -> None:
     async def begin() -> None:
         with Ledger(url) as ledger:
             await ledger.begin("1" * 64, 0, "m")
-
-    import asyncio
 
     asyncio.run(begin())
 
