@@ -32,8 +32,8 @@ def run(lakes, once, tmp_path):
     """run(run_id, …): the checks of a copy of that lake; a Data Docs folder of its own says whether they were run."""
     lake = Lake(shutil.copytree(once[0], tmp_path / "lake"))
 
-    def check(run_id, rubrics=lakes.rubrics, code_version="code"):
-        context = stage_context(lake, rubrics, replace(IDS, code_version=code_version, publication_id=run_id * 64))
+    def check(run_id, rubrics=lakes.rubrics, code_version="code", **sections):
+        context = stage_context(lake, rubrics, replace(IDS, code_version=code_version, publication_id=run_id * 64), **sections)
         shutil.rmtree(docs_folder(context), ignore_errors=True)
         return checked(context), docs_folder(context).is_dir()
 
@@ -77,13 +77,17 @@ def test_a_picture_is_no_part_of_a_verdict(run):
     assert was_run == [True, False]
 
 
-@pytest.mark.parametrize("other", ["rubric", "code", "note"])
-def test_other_rubrics_other_code_or_a_broken_note_are_checked(run, lakes, other):
+@pytest.mark.parametrize("other", ["rubric", "code", "gate", "names of one model", "note"])
+def test_other_rubrics_code_or_rules_or_a_broken_note_are_checked(run, lakes, other):
     named = {}
     if other == "rubric":
         named["rubrics"] = lakes.rubrics | {"marks": replace(lakes.rubrics["marks"], digest="0" * 64)}
     elif other == "code":
         named["code_version"] = "other"
+    elif other == "gate":
+        named["gate"] = {"max_missing_input": 0.01}
+    elif other == "names of one model":
+        named["judges"] = [{"model": "eye-2026-01-01", "accept_models": ["eye-2026-02-01"]}]
     else:
         for note in (run.lake.root / "verdicts").iterdir():
             note.write_text("{")
