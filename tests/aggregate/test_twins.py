@@ -12,10 +12,11 @@ COUNTS = ("n_judgements", "n_images", "n_scored", "n_failed")
 FIGURES = ("estimate", "se", "ci_low", "ci_high", "df", "bound_low", "bound_high", "bound_ci_low", "bound_ci_high", "n_prompts")
 
 
-def _rows(n_prompts=6, n_images=3, n_repeats=1, categories=("a", "b")):
+def _rows(n_prompts=6, n_images=3, n_repeats=1, categories=("a", "b"), *, is_split=False):
+    """`is_split`: each prompt stands in all categories, with some of its images in each."""
     draw = np.random.default_rng(7)
     return [
-        {"category": categories[p % len(categories)], "prompt": p, "sample": f"{p}/{i}", "repeat": r,
+        {"category": categories[(p + i * is_split) % len(categories)], "prompt": p, "sample": f"{p}/{i}", "repeat": r,
          "scores": {"quality": int(draw.integers(0, 11))}}
         for p in range(n_prompts) for i in range(n_images - p % 2) for r in range(n_repeats)
     ]  # fmt: skip
@@ -39,8 +40,11 @@ def _by_cell(table):
 
 @pytest.mark.parametrize("n_repeats", [1, 3])
 @pytest.mark.parametrize("n_copies", [1, 4])
-def test_what_stands_there_several_times_whole_changes_no_mean_and_no_interval(make_rubric, all_tables, n_repeats, n_copies):
-    rows, asked = _rows(n_repeats=n_repeats), make_rubric({None: ("quality",)}, report_by="category")
+@pytest.mark.parametrize("is_split", [False, True], ids=["one category a prompt", "prompts in two"])
+def test_what_stands_there_several_times_whole_changes_no_mean_and_no_interval(
+    make_rubric, all_tables, n_repeats, n_copies, is_split
+):
+    rows, asked = _rows(n_images=3 + is_split, n_repeats=n_repeats, is_split=is_split), make_rubric({None: ("quality",)}, report_by="category")
     rows[0]["scores"] = {"quality": "refusal"}
     once, again = (_by_cell(all_tables(some, asked)["benchmark_long"]) for some in (rows, _again(rows, n_copies)))
     assert once.keys() == again.keys()

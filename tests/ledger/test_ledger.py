@@ -190,6 +190,14 @@ def test_a_reask_is_owed_until_its_reply_is_there(ledger: Ledger) -> None:
     assert sorted(ledger.replies([KEY])["reply_text"]) == ["first", "second"]
 
 
+def test_of_stored_replies_only_rejections_are_taken_back(ledger: Ledger) -> None:
+    kinds = (ReplyStatus.ANSWERED, ReplyStatus.FILTERED, ReplyStatus.REJECTED)
+    given = {f"{n}" * 64: status for n, status in enumerate(kinds)}
+    ledger.store([reply(key, status=status) for key, status in given.items()])
+    assert ledger.forget_rejected_now(given) == 1
+    assert ledger.known(given) == {key for key, status in given.items() if status is not ReplyStatus.REJECTED}
+
+
 def test_more_keys_than_one_query_takes(ledger: Ledger) -> None:
     keys = [f"{index:064x}" for index in range(queries.KEYS_PER_QUERY * 2 + 7)]
     assert ledger.store([reply(key) for key in keys]) == len(keys)

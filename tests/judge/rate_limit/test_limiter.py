@@ -199,6 +199,13 @@ def test_a_bucket_that_holds_less_than_we_think_is_not_drawn_on() -> None:
     limit = Limit(1800, 30, 0).after(heard, SECOND_US)
     slots, _ = grant(limit.pace(None, SECOND_US), None, SECOND_US, [0] * 100)
     assert slots[0].at_us > SECOND_US + 200_000
+    full = Heard(1800, burst=30, left=29)  # but for the request that was answered
+    assert Limit(1800, 30, 0).after(full, SECOND_US).used_until_us <= SECOND_US
+
+
+@pytest.mark.parametrize("burst", [None, 10])
+def test_a_rate_is_never_rounded_up(burst: int | None) -> None:
+    assert Pace(700_001, burst, 700_001, 0).span_us(1) * 700_001 >= (60 if burst else 60.6) * SECOND_US
 
 
 def test_debts_are_bounded() -> None:
