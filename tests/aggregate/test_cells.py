@@ -1,7 +1,7 @@
 """Which cells exist, which are null and why: totals, categories, coverage, repeats, anchors, identities."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import polars as pl
 import pytest
@@ -10,6 +10,7 @@ from rubrics.loading import SHIPPED, find_rubrics
 from schemas.errors import CorruptLakeError, RubricError, SourceError
 from schemas.metrics import cell_id
 from tasks.aggregate.tables import Settings, cells
+from tasks.aggregate.tallies import commonest
 
 TOTALS = ["__macro__", "__micro__"]
 
@@ -145,6 +146,10 @@ def test_under_the_floor_the_estimate_is_null_and_the_commonest_reason_is_named(
     assert nothing == [None] * 7
     assert blocked["bound_low"] < blocked["bound_high"]
     assert one(aggregate(rows, asked, min_coverage=0.95), category="__micro__")["status"] == "ok"  # on the floor is not under it
+
+
+def test_of_reasons_as_common_the_first_in_the_alphabet_is_named_whichever_category_comes_first():
+    assert commonest(Counter({"refusal": 2, "empty": 2, "malformed": 1})) == "empty"
 
 
 def test_a_cell_without_any_score_is_blocked_whatever_the_floor(make_rubric, aggregate):

@@ -84,6 +84,14 @@ def test_under_the_floor_it_is_blocked_and_no_judge_is_shown(pool: Make) -> None
     assert json.loads(found["judges_json"]) == {"one": None, "two": None}
 
 
+@pytest.mark.parametrize("judges", [("one", "two"), ("two", "one")])
+def test_what_is_blocked_for_two_judges_is_so_for_the_reason_of_who_lacks_most(pool: Make, judges: tuple[str, str]) -> None:
+    rows = [row(judge, name, score) for judge in judges for name, score in JURY[:2]]
+    failed = [("c", "refusal", 5), ("d", 5, "malformed"), ("e", 5, "malformed")]
+    rows += [row(judge, name, said) for name, *both in failed for judge, said in zip(judges, both, strict=True)]
+    assert cell(pool(rows, floor=0.99))["reason"] == "malformed"
+
+
 def test_repeats_are_averaged_before_judges(pool: Make) -> None:
     rows = [row("one", "a", score, repeat=n) for n, score in enumerate((0, 2, 4))] + [row("two", "a", 10)]
     assert cell(pool(rows))["estimate"] == 6.0  # (2 + 10) / 2, not the mean of four scores

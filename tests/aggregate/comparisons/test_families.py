@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schemas.statuses.cells import Correction
-from tasks.aggregate.comparisons.families import adjust, interval_level, n_attainable
+from tasks.aggregate.comparisons.families import adjust, could_be_turned, interval_level, n_attainable
 from tests.aggregate.scored_rows import FAILS, drawn, scored
 
 CORRECTIONS = [correction.value for correction in Correction]
@@ -162,6 +162,14 @@ def test_a_difference_that_failures_could_turn_is_none(make_rubric, all_tables, 
 )  # fmt: skip
 def test_exact_tests_that_can_never_be_found_are_not_counted(least, expected):
     assert n_attainable(least, 0.025) == expected
+
+
+@pytest.mark.parametrize(
+    ("delta", "low", "high", "turned"),
+    [(1.0, 0.0, 2.0, True), (1.0, 0.1, 2.0, False), (-1.0, -2.0, 0.0, True), (-1.0, -2.0, -0.1, False)],
+)
+def test_failures_that_may_leave_no_difference_could_turn_it(delta, low, high, turned):
+    assert could_be_turned({"delta": delta, "delta_bound_low": low, "delta_bound_high": high}) == turned
 
 
 def test_bounds_have_the_sampling_error_of_scores_at_their_ends(make_rubric, all_tables, one):

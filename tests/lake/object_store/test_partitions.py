@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.stored import CHECKS, RUNS
-from tasks.lake.object_store.partitions import sweep_bucket
+from tasks.lake.object_store.partitions import commit_staged, parts_staged, sweep_bucket
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import Staging, stage
 from tasks.publish.machine_tables import record_run, runs
@@ -24,11 +25,15 @@ def _checks(n_rows, first=0):
     })  # fmt: skip
 
 
-def _write(lake, key, *sizes):
+def _staged(lake, *sizes):
     staging = stage(lake, CHECKS)
     for index, size in enumerate(sizes):
         staging.write_part(index, _checks(size, first=sum(sizes[:index])))
-    return staging.commit(key)
+    return staging
+
+
+def _write(lake, key, *sizes):
+    return _staged(lake, *sizes).commit(key)
 
 
 def _all(lake, key):
@@ -74,6 +79,16 @@ def test_of_runs_that_commit_one_partition_cut_otherwise_one_wins_and_nothing_el
         assert _all(machine(f"m{n}"), "k") == every
     assert len(objects.names("checks/")) == len(machine("reader").parts(CHECKS, "k"))
     assert objects.names("staging") == []
+
+
+def test_who_is_second_takes_away_no_part_that_the_first_ones_marker_names(machine, objects):
+    for name, cuts in (("one", (3, 3)), ("two", (3, 1, 2)), ("three", (3, 3))):
+        staging = _staged(machine(name), *cuts)
+        lake, bucket = staging.lake, staging.lake.bucket
+        there = parts_staged(bucket, lake.root, staging.folder)
+        commit_staged(bucket, lake.root, there, lake.partition(CHECKS, "k"), lake.marker(CHECKS, "k"), None)
+    assert _all(machine("reader"), "k") == [f"check {row:04d}" for row in range(6)]
+    assert len(objects.names("checks/")) == 2
 
 
 def test_a_kill_between_parts_and_marker_is_made_good_by_the_next_run(machine, objects):
@@ -157,6 +172,16 @@ def test_leftovers_are_swept_when_old_and_living_stagings_stay(machine, objects)
     assert lake.bucket is not None
     sweep_bucket(lake.bucket, age_s=-3600)
     assert objects.names("staging") == []
+
+
+@pytest.mark.slow
+def test_a_staging_is_as_old_as_its_youngest_part(machine, objects):
+    staging = stage(machine("one"), CHECKS)
+    staging.write_part(0, _checks(1))
+    time.sleep(5)
+    staging.write_part(1, _checks(1))
+    sweep_bucket(staging.lake.bucket, age_s=3.5)  # a store tells whole seconds
+    assert len(objects.names("staging")) == 2
 
 
 def test_every_machines_runs_are_in_the_table_of_runs(machine):
