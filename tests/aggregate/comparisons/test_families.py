@@ -157,7 +157,7 @@ def test_a_difference_that_failures_could_turn_is_none(make_rubric, all_tables, 
     ("least", "expected"),
     [
         ([], 1), ([0.01], 1), ([1.0] * 9, 1), ([0.01] * 3, 3), ([0.02] * 2, 2), ([0.001, 0.02, 0.5, 1.0], 2),
-        ([0.001] * 4 + [1.0] * 6, 4),
+        ([0.001] * 4 + [1.0] * 6, 4), ([0.025] * 2, 2),
     ],
 )  # fmt: skip
 def test_exact_tests_that_can_never_be_found_are_not_counted(least, expected):

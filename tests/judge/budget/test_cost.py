@@ -289,8 +289,27 @@ def test_a_reply_above_its_bound_raises_the_bound_of_all_that_follow_once() -> N
     for estimate in before:  # five under way at once, each twice its bound
         costs.observe(estimate, _answer(n_input_tokens=2 * estimate.n_input_tokens_most, n_output_tokens=1))
     assert costs.estimate(messages).n_input_tokens_most == pytest.approx(2.5 * before[0].n_input_tokens_most, rel=0.02)
-    later = Costs(_judge("gpt-4.1"), 20, costs.seen).estimate(messages)
-    assert later.n_input_tokens_most == costs.estimate(messages).n_input_tokens_most
+    later = Costs(_judge("gpt-4.1"), 20, costs.seen)
+    for _ in range(2):
+        assert later.estimate(messages).n_input_tokens_most == costs.estimate(messages).n_input_tokens_most
+        later.observe(before[0], _answer(n_input_tokens=1, n_output_tokens=1))  # one below its bound lowers none
+
+
+def test_the_worst_case_is_that_nothing_is_read_from_a_cache() -> None:
+    messages = json.dumps([{"role": "user", "content": "Judge this."}])
+    half_cached = Observed(1000, 1_000_000, 1_000_000, 500_000, 20_000, 0.5)
+    found = [Costs(_judge("gpt-4.1"), 20, seen).estimate(messages) for seen in (None, half_cached)]
+    assert found[0].worst_usd == found[1].worst_usd
+    assert (found[1].expected_usd or 0) < (found[0].expected_usd or 0)
+
+
+@pytest.mark.parametrize(
+    ("cached", "written", "usd"),
+    [(60, 100, 60 * 0.3 + 40 * 3.75), (200, 0, 100 * 0.3), (200, 50, 100 * 0.3), (0, 200, 100 * 3.75)],
+)
+def test_no_more_is_read_from_a_cache_or_kept_in_it_than_the_input(cached: int, written: int, usd: float) -> None:
+    answer = _answer(n_input_tokens=100, n_output_tokens=0, n_cached_tokens=cached, n_cache_written_tokens=written)
+    assert Costs(Judge(model="claude-sonnet-4-5", provider="anthropic"), 20).cost_usd(answer) == pytest.approx(usd / 1e6)
 
 
 def test_what_replies_reported_is_kept_by_rubric_version_and_judge(ledger: Ledger) -> None:

@@ -250,6 +250,23 @@ def test_requests_that_hang_do_not_hold_up_the_others(maximum: int, n_through: i
     asyncio.run(main())
 
 
+def test_beside_requests_that_hang_there_are_never_more_than_the_maximum() -> None:
+    async def main() -> None:
+        concurrency, stopping = AdaptiveConcurrency(4), asyncio.Event()
+        for _ in range(8):
+            await concurrency.acquire(stopping)
+            concurrency.release(0.05, OK)
+        for _ in range(4):
+            assert await concurrency.acquire(stopping)
+        waiting = asyncio.create_task(concurrency.acquire(stopping))
+        await asyncio.sleep(2.5)
+        assert (waiting.done(), concurrency.n_in_flight) == (False, 4)
+        stopping.set()
+        assert not await waiting
+
+    asyncio.run(main())
+
+
 def test_where_all_replies_are_slow_none_hangs() -> None:
     """Too many are in flight then: whoever asked beside the slow ones would make them slower."""
 

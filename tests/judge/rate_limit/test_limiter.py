@@ -22,7 +22,7 @@ from sqlalchemy.pool import StaticPool
 from demo.mock_provider.rate_limits import KeyLimits
 from demo.mock_provider.scenario import Limits
 from schemas.errors import StoreError
-from tasks.judge.provider.exchange import NOTHING_SAID, SaidLimits
+from tasks.judge.provider.exchange import NOTHING_SAID, SaidLimit, SaidLimits
 from tasks.judge.provider.openai.responses import limits, span_s
 from tasks.judge.rate_limit import store
 from tasks.judge.rate_limit.gcra import (
@@ -39,7 +39,13 @@ from tasks.judge.rate_limit.gcra import (
     grant,
 )
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
-from tasks.judge.rate_limit.reported_limits import MOST_REQUESTS_PER_MINUTE, MOST_TOKENS_PER_MINUTE, N_TO_BELIEVE, Listener
+from tasks.judge.rate_limit.reported_limits import (
+    MOST_REQUESTS_PER_MINUTE,
+    MOST_TOKENS_PER_MINUTE,
+    N_TO_BELIEVE,
+    LimitNews,
+    Listener,
+)
 from tasks.judge.rate_limit.store import limiter_id
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import HERE
@@ -116,9 +122,18 @@ def test_a_lower_limit_counts_at_once_and_a_higher_one_when_the_lower_is_no_long
     limit = Limit().after(Heard(1800), 0).after(Heard(900), SECOND_US)
     assert limit.per_minute == 900
     assert limit.after(Heard(1800), 2 * SECOND_US).per_minute == 900, "a late reply tells of the limit before"
+    assert Limit(1800, 30, 0).after(Heard(900), SECOND_US).burst is None, "what the bucket of the higher one held"
     confirmed = limit.after(Heard(900), 8 * SECOND_US)
     assert confirmed.after(Heard(1800), 12 * SECOND_US).per_minute == 900
     assert confirmed.after(Heard(1800), 8 * SECOND_US + RAISE_AFTER_US).per_minute == 1800
+
+
+@pytest.mark.parametrize("order", [(600, 1200), (1200, 600)])
+def test_of_limits_heard_between_two_reports_the_lower_is_reported(order: tuple[int, int]) -> None:
+    news = LimitNews()
+    for per_minute in order:
+        news.hear((SaidLimit(per_minute), None), None)
+    assert news.take((), ()).requests == Heard(600)
 
 
 def test_silence_opens_what_was_never_limited_and_nothing_else() -> None:
