@@ -47,6 +47,10 @@ def test_what_says_nothing_is_left_out_and_counted(scores, told):
     assert found["n_samples"] == 0
 
 
+def test_a_score_one_step_above_the_lowest_end_has_room_to_fall():
+    assert figures_of(_rows(("a", 2, 2, 1)), SCALE)["n_samples"] == 1
+
+
 @pytest.mark.parametrize(
     ("dimension", "step"),
     [

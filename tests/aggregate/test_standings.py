@@ -97,6 +97,14 @@ def test_a_category_that_one_lacks_leaves_it_without_a_rank(make_rubric, all_tab
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("fewer", ["a", "b"])
+def test_of_two_that_share_no_prompt_the_one_with_fewer_gives_way(make_rubric, all_tables, fewer):
+    mine = {fewer: PROMPTS[:8], "ab".replace(fewer, ""): PROMPTS[8:20], "c": PROMPTS[:20]}
+    rows = [row for name, prompts in mine.items() for row in over(prompts, name, lambda n: n % 6)]
+    found = standings(all_tables(rows, make_rubric({None: ("q",)})))
+    assert [name for name, row in found.items() if row["state"] != "ranked"] == [fewer]
+
+
 def test_means_over_shared_prompts_stand_beside_the_means_over_all(make_rubric, all_tables):
     """b is worse on every shared prompt and better on average: it was also given easy ones."""
     hard, easy = PROMPTS[:10], PROMPTS[10:]

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from sqlalchemy import NullPool, create_engine, select, update
+from sqlalchemy import NullPool, create_engine, insert, select, update
 
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
@@ -177,6 +177,17 @@ def test_an_owner_that_was_swept_notices_when_it_claims_more(ledger: Ledger) -> 
     assert _take(ledger, one, KEYS).ours == set(KEYS[2:])
     assert one.is_lost
     assert _n_rows(ledger) == (6, 2)  # and it is an owner again, or others would take those claims for a dead one's
+
+
+def test_rows_that_are_over_are_swept_after_a_day(ledger: Ledger) -> None:
+    """After a pause, or where a clock was set, a living process's mutex looks over."""
+    now_us, hour_us = time.time_ns() // 1000, 3600 * 1_000_000
+    row = {"host": "elsewhere", "pid": 1, "process_started": "1"}
+    rows = [row | {"owner_id": f"{hours} h", "expires_at_us": now_us - hours * hour_us} for hours in (1, 23, 25)]
+    ledger.alone_now(lambda connection: connection.execute(insert(OWNERS), rows) and None)
+    _take(ledger, Claims(ledger), KEYS)
+    left = ledger.read(lambda connection: set(connection.execute(select(OWNERS.c.owner_id)).scalars()))
+    assert left.intersection(row["owner_id"] for row in rows) == {"1 h", "23 h"}
 
 
 def test_what_was_given_back_another_gets_and_nothing_else(ledger: Ledger) -> None:

@@ -215,6 +215,7 @@ def seen(lakes, tmp_path_factory) -> dict[int, set[str]]:
     for table, rows in lakes.together(worlds).items():
         lakes.plant(lake, table, rows)
     result = lakes.check(lake)
+    assert not result.quarantine.is_duplicated().any(), "rows that share a key are one"
     found: dict[int, set[str]] = {number: set() for number in range(len(FAULTS))}
     for row in result.quarantine.iter_rows(named=True):
         number = lakes.world_of(json.loads(row["row_key_json"]))

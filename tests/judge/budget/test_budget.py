@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import Context
+from functools import partial
 from pathlib import Path
 from typing import TypeVarTuple
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from schemas.benchmark.judges import Judge, Price
 from tasks.judge.budget.budget import Attempts, Budget, leased_usd, why_not_kept
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.shared_counter import BLOCKS, ProcessShare
+from tasks.ledger.shared_counter import BLOCKS, ProcessShare, lease
 
 _Given = TypeVarTuple("_Given")
 
@@ -186,6 +187,11 @@ def test_neither_a_price_nor_the_budget_is_rounded_in_the_runs_favour(ledger: Le
         return found
 
     assert asyncio.run(run()) == [True, False]
+
+
+def test_less_than_what_is_asked_for_at_least_is_not_leased(ledger: Ledger, run_id: str) -> None:
+    ask = partial(lease, counter_id=run_id, most=10, block=8)
+    assert [ledger.alone_now(partial(ask, least=least)) for least in (8, 3, 2, 1)] == [8, 0, 2, 0]
 
 
 def test_each_run_has_a_budget_of_its_own(ledger: Ledger) -> None:

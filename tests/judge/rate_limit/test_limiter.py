@@ -562,6 +562,14 @@ def test_a_longer_pause_stays_and_no_pause_is_for_ever() -> None:
     play(main)
 
 
+def test_a_pause_of_a_clock_that_was_set_back_holds_nobody(ledger: Ledger) -> None:
+    later_us = 10**15
+    ledger.alone_now(lambda connection: store.pause(connection, "key", 60.0, lambda _: later_us))
+    asked, now_us = store.Report((1,)), later_us - 3600 * SECOND_US
+    lease = ledger.alone_now(lambda connection: store.exchange(connection, "key", (600, None), asked, lambda _: now_us))
+    assert (lease.paused_until_us, len(lease.slots)) == (0, 1)
+
+
 @pytest.mark.parametrize("given", [(600, None), (None, None)], ids=["paced", "open"])
 def test_stopping_ends_every_wait_at_once(given: tuple[int | None, int | None]) -> None:
     async def main() -> float:
