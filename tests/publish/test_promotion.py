@@ -222,3 +222,13 @@ def test_one_taken_back_leaves_what_would_stand_without_it(
     back = [read_pointer(home, name) for name in (POINTER, GOOD_POINTER)]
     expected = [None if number is None else folders[number].name for number in (is_current, is_good)]
     assert [found and found["publication_id"] for found in back] == expected
+
+
+def test_taking_back_one_that_no_pointer_names_moves_none(tmp_path: Path, name_digest: Callable[[str], str]) -> None:
+    """A run may have moved it since it was read."""
+    home, named = tmp_path / "publish" / "v1" / "nights", name_digest("night 2")
+    home.mkdir(parents=True)
+    for name in (POINTER, GOOD_POINTER):
+        (home / name).write_text(json.dumps({"publication_id": named, "run_date": "2026-03-02", "manifest_sha256": ""}))
+    move_back(tmp_path, home / name_digest("night 1"), [])
+    assert [(read_pointer(home, name) or {}).get("publication_id") for name in (POINTER, GOOD_POINTER)] == [named] * 2
