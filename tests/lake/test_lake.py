@@ -74,6 +74,17 @@ def test_a_partition_that_lost_a_part_while_it_was_written_is_none(tmp_path: Pat
     assert not lake.is_complete(CHECKS, "k")
 
 
+@pytest.mark.parametrize("written", [(0,), (0, 2), (0, 1, 2)])
+def test_other_parts_than_were_written_are_never_committed(tmp_path: Path, written: tuple[int, ...]) -> None:
+    lake = Lake(tmp_path)
+    staging = stage(lake, CHECKS)
+    for index in (0, 1):
+        staging.write_part(index, _checks(2))
+    with pytest.raises(StoreError, match="2 parts, not the"):
+        staging.commit("k", written)
+    assert not lake.is_complete(CHECKS, "k")
+
+
 def test_what_is_staged_is_not_there_before_the_commit(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     stage(lake, CHECKS).write_part(0, _checks(1))

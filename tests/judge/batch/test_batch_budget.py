@@ -88,6 +88,12 @@ def without_usage(response: dict[str, Any]) -> None:
     del response["body"]["usage"]
 
 
+def filtered_without_usage(response: dict[str, Any]) -> None:
+    """It ran, and its answer was filtered."""
+    without_usage(response)
+    response["body"]["choices"][0]["finish_reason"] = "content_filter"
+
+
 def test_a_reply_to_a_batch_corrects_what_is_expected_as_one_online_does(bench: Bench, tmp_path: Path) -> None:
     other = f"sqlite:///{tmp_path}/online.db"
     bench.run()
@@ -140,6 +146,7 @@ HELD: dict[str, tuple[dict[str, Any], Callable[[str, bytes], bytes], int]] = {
     "expired before they were asked": ({"in_progress_s": 5, "window_s": 0.1}, unchanged, 0),
     "refused one by one": ({"line_faults": {"policy_400": 1}}, unchanged, 0),
     "answered without saying what it cost": ({}, in_results(without_usage), N_REQUESTS * WORST_NUSD),
+    "filtered without saying what it cost": ({}, in_results(filtered_without_usage), N_REQUESTS * WORST_NUSD),
 }
 
 
