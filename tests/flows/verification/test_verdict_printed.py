@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from tasks.verify.rows import Values, count_values
 from tests.flows.flow_support import Said
 
 BENCHMARK = """\
@@ -153,3 +154,9 @@ def test_without_an_argument_the_current_publication_is_verified(publication: st
     assert json.loads(said.out)["publication"].startswith(publication)
     nothing = salon("verify", "--lake", "elsewhere")
     assert (nothing.code, "there is no publication in the lake elsewhere" in nothing.err) == (2, True)
+
+
+def test_of_a_row_that_was_not_made_again_every_value_differs() -> None:
+    published = pl.DataFrame({"key": ["a", "b", "c"], "number": [1, 2, 3], "word": ["x", "y", None]})
+    derived = pl.DataFrame({"key": ["a", "b"], "number": [1, 5], "word": ["x", "y"]})
+    assert count_values(published, derived, ["key"]) == Values(9, 4)
