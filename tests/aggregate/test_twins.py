@@ -44,7 +44,8 @@ def _by_cell(table):
 def test_what_stands_there_several_times_whole_changes_no_mean_and_no_interval(
     make_rubric, all_tables, n_repeats, n_copies, is_split
 ):
-    rows, asked = _rows(n_images=3 + is_split, n_repeats=n_repeats, is_split=is_split), make_rubric({None: ("quality",)}, report_by="category")
+    rows = _rows(n_images=3 + is_split, n_repeats=n_repeats, is_split=is_split)
+    asked = make_rubric({None: ("quality",)}, report_by="category")
     rows[0]["scores"] = {"quality": "refusal"}
     once, again = (_by_cell(all_tables(some, asked)["benchmark_long"]) for some in (rows, _again(rows, n_copies)))
     assert once.keys() == again.keys()

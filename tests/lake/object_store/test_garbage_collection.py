@@ -134,8 +134,9 @@ def test_pins_are_seen_on_every_machine(url: str, ids: Ids, machine: Callable[[s
 def test_other_machines_forget_what_went(
     url: str, ids: Ids, file: Path, machine: Callable[[str], Lake], salon: Callable[..., Any], name_digest: Callable[[str], str]
 ) -> None:
-    other, old, kept = machine("two"), name_digest("old plan_id"), name_digest("night plan_id")
-    assert other.scan(JUDGEMENTS, old).collect().is_empty()
+    other, late, old, kept = machine("two"), machine("late"), name_digest("old plan_id"), name_digest("night plan_id")
+    for lake in (other, late):
+        assert lake.scan(JUDGEMENTS, old).collect().is_empty()
     assert other.scan(JUDGEMENTS, kept).collect().is_empty()
     assert salon("gc", file, "--older-than", "0", "--yes")[0] == 0
     forget_cleared(other.root)
@@ -143,10 +144,13 @@ def test_other_machines_forget_what_went(
     assert not list(other.root.glob(f"{JUDGEMENTS.name}/*={old}"))
     assert other.partition(JUDGEMENTS, kept).is_dir(), "what stays is not fetched again"
     staging = stage(other, JUDGEMENTS)
-    staging.write_part(0, JUDGEMENTS.empty())
+    for index in range(2):
+        staging.write_part(index, JUDGEMENTS.empty())
     staging.commit(old)
-    forget_cleared(other.root)
+    for lake in (other, late):
+        forget_cleared(lake.root)
     assert machine("three").is_complete(JUDGEMENTS, old), "and is written anew"
+    assert late.n_parts(JUDGEMENTS, old) == 2, "what was there before is not believed"
 
 
 _KILLED = """
