@@ -568,6 +568,9 @@ def test_a_pause_of_a_clock_that_was_set_back_holds_nobody(ledger: Ledger) -> No
     asked, now_us = store.Report((1,)), later_us - 3600 * SECOND_US
     lease = ledger.alone_now(lambda connection: store.exchange(connection, "key", (600, None), asked, lambda _: now_us))
     assert (lease.paused_until_us, len(lease.slots)) == (0, 1)
+    ledger.alone_now(lambda connection: store.pause(connection, "key", 10.0, lambda _: now_us))  # a 429 now does
+    lease = ledger.alone_now(lambda connection: store.exchange(connection, "key", (600, None), asked, lambda _: now_us))
+    assert (lease.paused_until_us, lease.slots) == (now_us + 10 * SECOND_US, ())
 
 
 @pytest.mark.parametrize("given", [(600, None), (None, None)], ids=["paced", "open"])
