@@ -106,10 +106,7 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
     n_bytes = path.stat().st_size
     try:
         with path.open("rb") as file, tarfile.TarFile(fileobj=cast("BinaryIO", content := _Archive(file))) as archive:
-            while member := archive.next():
-                archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
-                if member.isdir() or not _is_of_a_sample(member.name):
-                    continue
+            for member in _members(archive):
                 key, suffix = _split(member.name)
                 if group is None or group.key != key:
                     if group is not None:
@@ -133,6 +130,16 @@ def _groups(path: Path, place: str, *, is_alone: bool) -> Iterator[_Group]:
         broken = _Group(f"after {quote(after)}")
         broken.refuse(SampleStatus.BAD_VALUE, f"{quote(place)} is broken after {quote(after)}: {quote(problem)}")
         yield broken
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Those of samples. Raises TarError for one of a negative size: the next header would be its own, its content all behind."""
+    while member := archive.next():
+        archive.members.clear()  # type: ignore[attr-defined]  # a stream of a million members must not be remembered
+        if member.size < 0 or archive.offset < member.offset_data:
+            raise tarfile.ReadError("a member of a negative size")
+        if not member.isdir() and _is_of_a_sample(member.name):
+            yield member
 
 
 def _as_cut(group: _Group, usual: set[str], place: str, problem: str | None) -> _Group:

@@ -216,10 +216,10 @@ def tar(*members: tuple) -> bytes:
     return buffer.getvalue()
 
 
-def member_of(size: int) -> bytes:
+def member_of(size: int, name: str = "large.bin", kind: bytes = tarfile.REGTYPE) -> bytes:
     """The header of a member that says it is so large."""
-    info = tarfile.TarInfo("large.bin")
-    info.size = size
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
@@ -288,6 +288,12 @@ BREAKS = {
     "in a member": lambda content: content[: 512 + 20],
     "behind the last member": lambda content: content.rstrip(b"\0"),
     "in a member larger than all disks": lambda content: content[:1024] + member_of(2**60) + content[1024:],
+    "in a member of less than nothing": lambda content: content[:1024] + member_of(-512) + content[1024:],
+    "in a folder of less than nothing": lambda content: content[:1024] + member_of(-512, "x", tarfile.DIRTYPE) + content[1024:],
+    "in a sparse file of less than nothing": lambda content: (
+        content[:1024] + member_of(-512, "b.png", tarfile.GNUTYPE_SPARSE) + content[1024:]
+    ),
+    "in a picture of less than nothing": lambda content: content[:1024] + member_of(-1, "b.png") + content[1024:],
     "at a name of two million characters": lambda content: content[:1024] + tar(("x" * 2_000_000, b"")),
     "garbage between headers": lambda content: content[: 512 * 2] + b"garbage!" * 64 + content[512 * 2 :],
 }
