@@ -162,10 +162,12 @@ def decoder() -> Iterator[Decoder]:
     one = one or Decoder()
     try:
         yield one
-    finally:
-        if one.is_living:
-            with _lock:
-                _idle.append(one)
+    except BaseException:  # with its answer still to come, which the next picture would be given
+        one.close()
+        raise
+    if one.is_living:
+        with _lock:
+            _idle.append(one)
 
 
 def open_bounded(content: bytes) -> OpenedImage | RefusedImage:

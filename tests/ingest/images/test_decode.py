@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -14,7 +15,7 @@ from PIL import Image
 from schemas.errors import StoreError
 from schemas.input_budget import PICTURE_PIXELS
 from schemas.records import Sample
-from tasks.ingest.images.decode import Decoder, _checked, decoder, open_bounded
+from tasks.ingest.images.decode import HEADER, Decoder, _checked, decoder, open_bounded
 from tasks.ingest.images.limits import RefusedImage
 from tasks.ingest.images.open import OpenedImage, open_image
 from tests.support.ingesting import opened_rows
@@ -88,6 +89,15 @@ def test_what_kills_the_process_costs_one_row_and_no_more(tmp_path):
     rows = table.to_pylist()
     assert [row["status"] for row in rows] == ["broken_image", "ok", "ok"]
     assert "SIGSEGV" in rows[0]["detail"]
+
+
+def test_a_process_whose_answer_was_not_taken_answers_no_later_picture():
+    """Its answer would be taken for that to the picture after it."""
+    with suppress(KeyboardInterrupt), decoder() as one:
+        one.open(ALIKE["clean"])
+        one._socket.sendall(HEADER.pack(0, len(ALIKE["treated"])) + ALIKE["treated"])
+        raise KeyboardInterrupt
+    assert open_bounded(ALIKE["clean"]) == open_image(ALIKE["clean"])
 
 
 def test_a_process_that_never_begins_is_no_picture_s_fault():
