@@ -35,6 +35,7 @@ PICTURE_PIXELS = 25_000_000
 PICTURE_READS = 500_000  # of a file's parts by decoders written in Python: a second; 35 MB of GIF are 270,000
 PICTURE_CPU_S = 10  # the slowest that is allowed takes 1.4 s (docs/decisions/02-ingest.md)
 PICTURE_ADDRESS_BYTES = 512 * _MIB  # beyond what the decoder has before it sees a picture; resident it stays under 300 MB
+CELL_PICTURES = 64
 SHARD_PICTURE_BYTES = 256 * _MIB  # of pictures that readers hand on in memory
 
 BUNDLE_BYTES, BUNDLE_UNPACKED = 256 * _MIB, 20  # a bundle that unpacks to more than both is not read: Parquet is packed already
@@ -100,7 +101,8 @@ TABLE = (
     Kind(
         "a picture",
         {"of the file": PICTURE_BYTES, "of address space": PICTURE_ADDRESS_BYTES, "of a shard's pictures": SHARD_PICTURE_BYTES},
-        {"pixels": PICTURE_PIXELS, "reads": PICTURE_READS}, PICTURE_CPU_S, 300, "the sample's status",
+        {"pixels": PICTURE_PIXELS, "reads": PICTURE_READS, "in a cell that lists them": CELL_PICTURES}, PICTURE_CPU_S, 300,
+        "the sample's status",
     ),
     Kind(
         "a bundle that is verified (zip, folder)",

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from tasks.ingest.rows import UndecodedSample
 from tasks.ingest.text_flags import text_flags
 from tasks.stopping import check_not_stopped
 
-_FETCHED_AHEAD = 16  # samples whose remote pictures are in memory together
+_FETCHED_AHEAD = 16  # remote pictures that are in memory together
 
 
 def shards(samples: Iterable[Sample], size: int) -> Iterator[list[Sample]]:
@@ -53,16 +53,21 @@ class OpenedShard:
         """
         seen: dict[str, str] = {}
         opened = OpenedFiles()
-        for sample, contents in _with_contents(self._samples, self._root):
+        samples, ahead = tee(self._samples)
+        contents = _contents(ahead, self._root)
+        for sample in samples:
             check_not_stopped()
-            row = _open_one(sample, contents, opened)
+            looked_at: list[_LookedAt] = []
+            for picture, content in zip(sample.pictures, contents, strict=False):  # in this order: none is taken too many
+                looked_at.append(_look(sample, picture, content, opened))
+                if opened.is_full:
+                    yield opened.taken()
+            row = _row(sample, looked_at)
             if row["sample_id"] in seen:
                 as_duplicate(row, seen[row["sample_id"]])
             else:
                 seen[row["sample_id"]] = sample.source_key
             self._rows.append(row)
-            if opened.is_full:
-                yield opened.taken()
         if opened.rows:
             yield opened.taken()
 
@@ -91,46 +96,41 @@ def files_of(sample: Sample) -> list[str]:
 
 def is_fetched(sample: Sample) -> bool:
     """Whether one of its pictures comes over the network."""
-    return sample.status is SampleStatus.OK and any(_is_fetched(sample, one) for one in sample.pictures)
+    return any(_is_fetched(sample, one) for one in sample.pictures)
 
 
 def _is_fetched(sample: Sample, picture: RolePicture) -> bool:
-    return picture.content is None and bool(sample.remote_hosts) and is_remote(picture.path or "")
+    is_wanted = sample.status is SampleStatus.OK and picture.content is None
+    return is_wanted and bool(sample.remote_hosts) and is_remote(picture.path or "")
 
 
 _Content: TypeAlias = bytes | RefusedPath | None
 
 
-def _open_one(sample: Sample, contents: list[_Content], opened: OpenedFiles) -> dict[str, Any]:
-    status, detail = sample.status, sample.detail
-    found: list[tuple[RolePicture, Shown]] = []
-    for picture, content in zip(sample.pictures, contents, strict=True) if status is SampleStatus.OK else ():
-        one: Shown | RefusedImage | RefusedPath | None = None
-        if isinstance(content, RefusedPath):
-            one = content
-        elif content is not None:
-            one = opened.open(content, picture.path, by_header=isinstance(sample, UndecodedSample))
-        if isinstance(one, Shown):
-            found.append((picture, one))
-        elif one is not None and status is SampleStatus.OK:
-            status, detail = one.status, one.detail if picture.role == IMAGE else f"{picture.role}: {one.detail}"
-    return _row(sample, status, detail, found, contents)
+class _LookedAt(NamedTuple):
+    """A picture of a sample, what became of it, and its file's digest and size, where it was read."""
+
+    picture: RolePicture
+    found: Shown | RefusedImage | RefusedPath | None
+    file_sha256: str | None = None
+    n_bytes: int | None = None
 
 
-def _with_contents(samples: Iterable[Sample], root: Path) -> Iterator[tuple[Sample, list[_Content]]]:
-    """Each sample with its pictures' files' bytes; what is remote is fetched some samples ahead, several at once."""
-    waiting = iter(samples)
+def _look(sample: Sample, picture: RolePicture, content: _Content, opened: OpenedFiles) -> _LookedAt:
+    if not isinstance(content, bytes):
+        return _LookedAt(picture, content)
+    found = opened.open(content, picture.path, by_header=isinstance(sample, UndecodedSample))
+    file_sha256 = found.file_sha256 if isinstance(found, Shown) else hashlib.sha256(content).hexdigest()
+    return _LookedAt(picture, found, file_sha256, len(content))
+
+
+def _contents(samples: Iterable[Sample], root: Path) -> Iterator[_Content]:
+    """The bytes of each sample's pictures, one at a time; what is remote is fetched some pictures ahead, several at once."""
+    waiting = ((sample, picture) for sample in samples for picture in sample.pictures)
     while batch := list(islice(waiting, _FETCHED_AHEAD)):
-        remote = [
-            (sample, picture)
-            for sample in batch
-            if is_fetched(sample)
-            for picture in sample.pictures
-            if _is_fetched(sample, picture)
-        ]
-        fetched = _fetched(remote)
-        for sample in batch:
-            yield sample, [_content(sample, picture, root, fetched) for picture in sample.pictures]
+        fetched = _fetched([(sample, picture) for sample, picture in batch if _is_fetched(sample, picture)])
+        for sample, picture in batch:
+            yield _content(sample, picture, root, fetched)
 
 
 def _fetched(pictures: list[tuple[Sample, RolePicture]]) -> dict[tuple[tuple[str, ...], str], bytes | RefusedPath]:
@@ -158,15 +158,18 @@ def _content(
     return None if picture.path is None else read_file(root, picture.path)
 
 
-def _row(
-    sample: Sample, status: SampleStatus, detail: str | None, found: list[tuple[RolePicture, Shown]], contents: list[_Content]
-) -> dict[str, Any]:
+def _row(sample: Sample, looked_at: list[_LookedAt]) -> dict[str, Any]:
+    status, detail = sample.status, sample.detail
+    for picture, one, *_ in looked_at:
+        if isinstance(one, RefusedImage | RefusedPath) and status is SampleStatus.OK:
+            status, detail = one.status, one.detail if picture.role == IMAGE else f"{picture.role}: {one.detail}"
+    found = [(picture, one) for picture, one, *_ in looked_at if isinstance(one, Shown)]
     shown = next((one for picture, one in found if picture.role == IMAGE), None)
-    judged = next((one for picture, one in zip(sample.pictures, contents, strict=True) if picture.role == IMAGE), None)
+    judged = next((one for one in looked_at if one.picture.role == IMAGE), None)
     image_sha256 = shown.sha256 if shown else None
     about = about_of(shown)
-    if shown is None and isinstance(judged, bytes):
-        about["file_sha256"] = hashlib.sha256(judged).hexdigest()
+    if shown is None and judged is not None:
+        about["file_sha256"] = judged.file_sha256
     pictures = [{"role": one.role, "sha256": known.sha256, "path": own_path(one.path)} for one, known in found]
     return {
         "sample_id": sample_id(sample, image_sha256, status, [(one["role"] or "", one["sha256"] or "") for one in pictures]),
@@ -180,7 +183,7 @@ def _row(
         "image": None,
         "image_sha256": image_sha256,
         **about,
-        "n_bytes": len(judged) if isinstance(judged, bytes) else None,
+        "n_bytes": judged.n_bytes if judged else None,
         "text_flags": text_flags(sample.texts),
         "status": status.value,
         "duplicate_of_sample_id": None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.identities import canonical_json
-from schemas.input_budget import TEXT_CHARACTERS
+from schemas.input_budget import CELL_PICTURES, TEXT_CHARACTERS
 from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 
@@ -103,7 +103,10 @@ def picture_of(value: object) -> Picture:
 
 def pictures_of(value: object) -> list[Picture]:
     """The pictures of a role: one (picture_of), or a list of them in order; what is null is left out. Raises BadValueError."""
-    found = [picture_of(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    given = value if isinstance(value, list | tuple) else [value]
+    if len(given) > CELL_PICTURES:
+        raise BadValueError(f"{len(given):,} pictures are listed; {CELL_PICTURES} are allowed")
+    found = [picture_of(one) for one in given]
     return [one for one in found if one != NO_PICTURE]
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from schemas.benchmark.file import Benchmark
 from schemas.errors import SourceError
 from schemas.identities import RunIds
+from schemas.input_budget import CELL_PICTURES
 from schemas.records import SAMPLE_TEXTS, Sample
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.stored import PICTURES, SAMPLES
@@ -110,6 +112,25 @@ def test_pictures_stand_by_role_and_in_order_and_are_who_a_sample_is(
     one = Sample("s", "k", "m", "unnamed", texts)
     assert samples["sample_id"][2] == sample_id(one, samples["image_sha256"][2], SampleStatus.OK), "who it was with one picture"
     assert set(stored(lake, result.dataset_id)["image_sha256"]) == {sha256(picture(number)) for number in range(6)}
+
+
+def test_the_pictures_of_a_row_are_opened_one_at_a_time(
+    tmp_path: Path, benchmark_of: Callable[..., Benchmark], lake: Lake
+) -> None:
+    n_bytes = 4 * 1024 * 1024
+    with (tmp_path / "0.png").open("wb") as file:
+        file.truncate(n_bytes)
+    source = manifest(tmp_path, [{"image": ["0.png"] * n, "prompt": "p"} for n in (CELL_PICTURES, CELL_PICTURES + 1)])
+    tracemalloc.start()
+    try:
+        result = ingest(benchmark_of(source), lake)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    rows = lake.scan(SAMPLES, result.dataset_id).select("status", "detail").collect().rows()
+    assert [status for status, _ in rows] == ["not_an_image", "bad_value"]
+    assert rows[1][1] == "image: 65 pictures are listed; 64 are allowed"
+    assert peak < 8 * n_bytes
 
 
 def test_a_part_is_taken_over_with_the_pictures_that_another_part_held_for_it(
