@@ -21,7 +21,7 @@ JSON_FILE_BYTES = 256 * _MIB  # a .json file is one value: it is read whole
 TEXT_CHARACTERS = 1_000_000  # a few megabytes of Parquet can unpack to gigabytes, and each text is looked through for flags
 
 CSV_COLUMNS = 10_000
-CSV_FIELD_CHARACTERS = 16 * _MIB  # the library holds each in four bytes, and a copy while it grows
+CSV_ROW_CHARACTERS = 16 * _MIB  # the library holds a field in four bytes each, and a copy while it grows
 PARQUET_TEXT_BYTES = 4 * _MIB  # a million characters
 PARQUET_CHUNK_BYTES, PARQUET_UNPACKED = 256 * _MIB, 200  # a column of a row group that unpacks to more than both is not read
 PARQUET_LISTED = 8 * _MIB  # values of a column of lists in a row group; more only where each has a byte of the file
@@ -78,8 +78,9 @@ TABLE = (
     ),
     Kind(
         "CSV, TSV",
-        {"of a row": ROW_BYTES, "characters of a field that is looked at": CSV_FIELD_CHARACTERS},
-        {"columns": CSV_COLUMNS, "characters of a text": TEXT_CHARACTERS}, 5, 300, "the row is `bad_value`; a header refused",
+        {"of a row": ROW_BYTES, "characters of a row that is looked at": CSV_ROW_CHARACTERS},
+        {"columns": CSV_COLUMNS, "characters of a text": TEXT_CHARACTERS}, 5, 300,
+        "the row is `bad_value`; a longer one, or a header, refuses the file",
     ),
     Kind(
         "Parquet",

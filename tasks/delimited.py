@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from schemas.errors import SourceError
-from schemas.input_budget import CSV_COLUMNS, CSV_FIELD_CHARACTERS, ROW_BYTES
+from schemas.input_budget import CSV_COLUMNS, CSV_ROW_CHARACTERS, ROW_BYTES
 from tasks.regular_files import opened
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -23,7 +23,7 @@ _STATED = re.compile(r'"?sep=([,;\t])"?(?=[\r\n])')  # the line by which Excel i
 _HEADER_CHARACTERS = 65_536
 _ALIKE = 0.75  # "promt" and "prompt" are
 
-csv.field_size_limit(CSV_FIELD_CHARACTERS)  # the library's 128 KB is less than a long conversation
+csv.field_size_limit(CSV_ROW_CHARACTERS)  # the library's 128 KB is less than a long conversation
 
 
 def delimited(path: Path, name: str, empty: str | None = None) -> Iterator[tuple[int, dict[str, Any] | str, tuple[str, ...]]]:
@@ -35,9 +35,11 @@ def delimited(path: Path, name: str, empty: str | None = None) -> Iterator[tuple
     try:
         with _opened(path) as file:
             separator = separator_of(file, path, name)
-            reader = csv.reader(file, delimiter=separator, strict=True)
+            lines = _Lines(file)
+            reader = csv.reader(lines, delimiter=separator, strict=True)
             header = _checked(next(reader, None), name)
             for cells in reader:
+                lines.n_left = CSV_ROW_CHARACTERS
                 if cells:
                     number += 1
                     problem = _problem(header, cells, separator)
@@ -98,6 +100,26 @@ def _nearest(wanted: str, there: Sequence[str]) -> str | None:
     by_word = {one.strip().casefold(): one for one in reversed(there) if one != wanted}
     found = get_close_matches(wanted.casefold(), by_word, n=1, cutoff=_ALIKE)
     return by_word[found[0]] if found else None
+
+
+class _Lines:
+    """A file's lines, as long as those of one row are no more than may be looked at: csv.reader takes what it is given."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.n_left = CSV_ROW_CHARACTERS
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(self.n_left + 1)
+        self.n_left -= len(line)
+        if self.n_left < 0:
+            raise csv.Error(f"longer than {CSV_ROW_CHARACTERS:,} characters")
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _opened(path: Path) -> TextIO:

@@ -44,6 +44,13 @@ def _columns(path: Path) -> None:
     path.write_text(",".join(f"column{n}" for n in range(1_000_000)) + "\n1,2\n")
 
 
+def _nothing(path: Path) -> None:
+    """800 MB that take no room."""
+    with path.open("wb") as file:
+        file.write(b"prompt\n")
+        file.truncate(800_000_000)
+
+
 def _line(value: bytes) -> Callable[[Path], None]:
     return lambda path: _write(path, b'{"prompt":"a"}\n{"prompt":' + value + b'}\n{"prompt":"c"}\n')
 
@@ -107,7 +114,12 @@ HOSTILE: dict[str, tuple[str, str, str, Callable[[Path], None], str]] = {
     "recorded replies of 30 MB": ("Parquet", "recorded", "b.parquet", _texts_of_their_own, "column prompt unpacks from"),
     "a million columns": ("CSV", "rows", "a.csv", _columns, "names 1,000,000 columns"),
     "recorded replies of a million columns": ("CSV", "recorded", "b.csv", _columns, "names 1,000,000 columns"),
-    "a field past all bounds": ("CSV", "rows", "c.csv", _content(lambda: b"prompt\n" + b"x" * 20_000_000), "field larger than"),
+    "a field past all bounds": ("CSV", "rows", "c.csv", _content(lambda: b"prompt\n" + b"x" * 20_000_000), "longer than 16,777"),
+    "a line of nothing": ("CSV", "rows", "d.csv", _nothing, "longer than 16,777,216 characters"),
+    "a line of commas": ("CSV", "rows", "e.csv", _content(lambda: b"prompt\n" + b"," * 10**8), "longer than 16,777,216"),
+    "a row of lines without end": (
+        "CSV", "rows", "f.csv", _content(lambda: b"prompt\n" + b'"\n",' * 20_000_000), "longer than 16,777,216 characters",
+    ),
     "a line of 101 levels": ("JSON", "rows", "a.jsonl", _line(nested(101)), "is nested in more than 100 levels"),
     "a line of 900 levels": ("JSON", "rows", "b.jsonl", _line(nested(900)), "is nested in more than 100 levels"),
     "a line of a million levels": ("JSON", "rows", "c.jsonl", _line(nested(1_000_000)), "is not valid JSON"),

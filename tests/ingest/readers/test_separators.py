@@ -5,7 +5,7 @@ import pytest
 from schemas.benchmark.ratings import Ratings
 from schemas.errors import SourceError
 from schemas.statuses.people import RatingStatus
-from tasks.delimited import columns_told
+from tasks.delimited import columns_told, delimited
 from tasks.ingest.ratings import SHEET, read_ratings
 from tasks.ingest.readers import left_out
 from tasks.ingest.sources import expand
@@ -41,6 +41,21 @@ def test_what_separates_the_cells_is_seen_in_the_header(write, read_all, header,
     row = mark.join(f'"{cell}"' for cell in cells)
     (sample,) = read_all(reader="manifest", path=write("m.csv", f"{header}\n{row}\n"), columns={"image": ""})
     assert (sample.status, sample.texts["prompt"]) == ("ok", "a; b")
+
+
+ENDLESS = {"of one line": "," * 20_000_000, "of many lines": '"\n",' * 5_000_000}
+
+
+@pytest.mark.parametrize("row", ENDLESS.values(), ids=ENDLESS)
+def test_a_row_without_end_is_not_read_to_its_end(write, tmp_path, row):
+    write("m.csv", f"prompt\n{row}")
+    with pytest.raises(SourceError, match=r"m\.csv, row 1 is not valid CSV \(longer than 16,777,216 characters\)"):
+        list(delimited(tmp_path / "m.csv", "m.csv"))
+
+
+def test_rows_that_are_long_together_are_read(write, tmp_path):
+    write("m.csv", "prompt\n" + f"{'x' * 6_000_000}\n" * 4)
+    assert [number for number, row, _ in delimited(tmp_path / "m.csv", "m.csv") if isinstance(row, dict)] == [1, 2, 3, 4]
 
 
 def test_a_header_behind_a_blank_line_is_none(write, read_all):
