@@ -19,6 +19,7 @@ LINE_BYTES = 64 * _MIB
 ROW_BYTES = 8 * _MIB  # of JSON: parsed it takes up to twenty times as much memory
 JSON_FILE_BYTES = 256 * _MIB  # a .json file is one value: it is read whole
 TEXT_CHARACTERS = 1_000_000  # a few megabytes of Parquet can unpack to gigabytes, and each text is looked through for flags
+NAME_CHARACTERS = 1000  # of a model or a checkpoint
 
 CSV_COLUMNS = 10_000
 CSV_ROW_CHARACTERS = 16 * _MIB  # the library holds a field in four bytes each, and a copy while it grows
@@ -73,13 +74,13 @@ TABLE = (
     Kind(
         "JSON Lines, JSON",
         {"of a row": ROW_BYTES, "of a line that is looked at": LINE_BYTES, "of a `.json`": JSON_FILE_BYTES},
-        {"levels of JSON": JSON_LEVELS, "characters of a text": TEXT_CHARACTERS}, 5, 300,
+        {"levels of JSON": JSON_LEVELS, "characters of a text": TEXT_CHARACTERS, "of a model's name": NAME_CHARACTERS}, 5, 300,
         "the row is `bad_value`; a `.json` refused",
     ),
     Kind(
         "CSV, TSV",
         {"of a row": ROW_BYTES, "characters of a row that is looked at": CSV_ROW_CHARACTERS},
-        {"columns": CSV_COLUMNS, "characters of a text": TEXT_CHARACTERS}, 5, 300,
+        {"columns": CSV_COLUMNS, "characters of a text": TEXT_CHARACTERS, "of a model's name": NAME_CHARACTERS}, 5, 300,
         "the row is `bad_value`; a longer one, or a header, refuses the file",
     ),
     Kind(

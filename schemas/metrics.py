@@ -122,6 +122,12 @@ def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """Sorts numbers inside names as numbers, step-900 before step-1000; `base` is before all others and `final` after them."""
     parts = re.split(r"([0-9]+)", name)
-    key = [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
+    key = [_number_key(part) if part.isdecimal() else (1, 0, part) for part in parts if part]
     called = name.casefold()
     return [(-1, 0, ""), *key] if called in _FIRST else [(2, 0, ""), *key] if called == _LAST else key
+
+
+def _number_key(digits: str) -> tuple[int, int, str]:
+    """Sorts as the number does: Python turns no more than 4,300 digits into one."""
+    number = digits.lstrip("0")
+    return 0, len(number), f"{number} {digits}"

@@ -18,6 +18,7 @@ from tasks.ingest.values import (
     BadValueError,
     Picture,
     is_equal,
+    name_of,
     own_text_of,
     pictures_of,
     seed_of,
@@ -217,7 +218,9 @@ def _need_model(row: RawRow, source: ResolvedSource, places: Mapping[str, str]) 
 
 _FREE = frozenset({"item_id", "prompt", "question", "text", "reference", "output"})
 """Columns that name nothing which tables are made by."""
-_CONVERT: Mapping[str, Callable[[object], Any]] = {"seed": seed_of, IMAGE: pictures_of}
+_CONVERT: Mapping[str, Callable[[object], Any]] = {
+    "seed": seed_of, IMAGE: pictures_of, "model": name_of, "checkpoint": name_of,
+}  # fmt: skip
 
 
 def _who(name: str | None) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.identities import canonical_json
-from schemas.input_budget import CELL_PICTURES, TEXT_CHARACTERS
+from schemas.input_budget import CELL_PICTURES, NAME_CHARACTERS, TEXT_CHARACTERS
 from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 
@@ -52,6 +52,14 @@ def text_of(value: object) -> str | None:
     if encodable(text) != text:
         raise BadValueError("the text holds characters that cannot be written as UTF-8 (a lone surrogate)")
     return text
+
+
+def name_of(value: object) -> str | None:
+    """text_of, as the name of a model or a checkpoint, which tables and pages repeat. Raises BadValueError."""
+    name = text_of(value)
+    if name is not None and len(name) > NAME_CHARACTERS:
+        raise BadValueError(f"the name has {len(name)} characters; {NAME_CHARACTERS} are allowed")
+    return name
 
 
 def own_text_of(value: object) -> str | None:

@@ -245,12 +245,14 @@ def test_the_predecessor_is_the_one_before_in_natural_order(make_rubric, all_tab
         ["10", "zero"],
         ["a", "a1", "a02", "a10"],
         ["007", "8"],
+        ["0", "00", "01", "01a", "1", "1b"],
         ["base", "1", "step-1000", "final"],
         ["pretrained", "epoch-3", "epoch-10", "epoch-last", "Final"],
         ["basement", "final-from-base", "latest", "step-1"],
         ["final-2", "step-1"],
+        ["step-9", "step-" + "1" * 5000, "step-" + "2" * 5000, "step-1" + "0" * 5000],
     ],
-    ids=" ".join,
+    ids=lambda ordered: " ".join(name[:12] for name in ordered),
 )
 def test_natural_order(ordered):
     assert sorted({*ordered}, key=natural_key) == ordered
