@@ -60,22 +60,25 @@ class Fingerprint:
         """The file itself."""
         self._add("", _stat(str(path)))
 
-    def note_folder(self, folder: Path, place: str = "") -> None:
-        """Every file below the folder."""
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
-            self.is_blind = True
-            return
-        for entry in entries:
-            name, found = f"{place}/{entry.name}", _stat(entry.path)
-            if found is None or not stat.S_ISDIR(found.st_mode):  # None: a link that leads nowhere
-                self._add(name, found)
-            elif entry.is_symlink():  # it may lead anywhere, round in a circle too
+    def note_folder(self, folder: Path) -> None:
+        """Every file below the folder, at any depth."""
+        places = [""]
+        while places:
+            place = places.pop()
+            try:
+                entries = sorted(os.scandir(f"{folder}{place}"), key=lambda entry: entry.name)
+            except OSError:
                 self.is_blind = True
-            else:
-                self._add(f"{name}/", None)
-                self.note_folder(Path(entry.path), name)
+                continue
+            for entry in entries:
+                name, found = f"{place}/{entry.name}", _stat(entry.path)
+                if found is None or not stat.S_ISDIR(found.st_mode):  # None: a link that leads nowhere
+                    self._add(name, found)
+                elif entry.is_symlink():  # it may lead anywhere, round in a circle too
+                    self.is_blind = True
+                else:
+                    self._add(f"{name}/", None)
+                    places.append(name)
 
     def note_sample(self, sample: Sample) -> list[tuple[str, os.stat_result | None]]:
         """Note all that a sample says, and the pictures it names or carries; (its name, its file) of each that is named."""

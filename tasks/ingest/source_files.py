@@ -1,7 +1,7 @@
 """The files of a source's folder, in one order on every machine."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from schemas.errors import SourceError
@@ -12,22 +12,39 @@ IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".jfif", ".webp", ".gif", "
 
 def files_below(root: Path) -> Iterator[str]:
     """Every file below the root as a path relative to it, in order; hidden files and folders are left out."""
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        place = Path(folder).relative_to(root).as_posix()
-        for name in sorted(files):
-            if not name.startswith("."):
-                yield name if place == "." else f"{place}/{name}"
+    return _files(root, is_wanted=lambda name: not name.startswith("."))
 
 
 def hidden_pictures(root: Path) -> Iterator[str]:
     """What files_below leaves out and is called as pictures are; in no order."""
-    for folder, _, files in os.walk(root):
-        place = Path(folder).relative_to(root)
-        is_hidden = any(part.startswith(".") for part in place.parts)
-        for name in files:
-            if (is_hidden or name.startswith(".")) and Path(name).suffix.lower() in IMAGE_SUFFIXES:
-                yield (place / name).as_posix()
+    for place in _files(root, is_wanted=lambda _: True):
+        if "/." in f"/{place}" and Path(place).suffix.lower() in IMAGE_SUFFIXES:
+            yield place
+
+
+def _files(root: Path, is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Those below the root, a folder's own before its folders'; links to folders are not followed. At any depth: no recursion."""
+    places = [""]
+    while places:
+        place = places.pop()
+        try:
+            entries = sorted((one for one in os.scandir(root / place) if is_wanted(one.name)), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        folders = []
+        for entry in entries:
+            if not _is_folder(entry):
+                yield place + entry.name
+            elif not entry.is_symlink():
+                folders.append(f"{place}{entry.name}/")
+        places += reversed(folders)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def files_of(source: ResolvedSource, suffix: str, advice: str) -> list[str]:

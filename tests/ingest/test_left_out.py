@@ -147,3 +147,16 @@ def test_a_million_suffixes_are_not_kept(tmp_path, benchmark_of):
     (source,) = expand(benchmark_of({"reader": "imagefolder", "path": "ds", "model": "m"}), ())
     counts = left_out_of(source, None).n_by_suffix
     assert (len(counts), counts["others"]) == (1001, 100)
+
+
+def test_folders_a_thousand_deep_are_read(told, tmp_path):
+    folders = [tmp_path / "ds" / "a" / "/".join("d" * n) for n in range(1101)]
+    folders[0].parent.mkdir()
+    for folder in folders:
+        folder.mkdir()
+    try:
+        assert told(FOLDERS, {f"a/{'d/' * 1100}1.png": None}) == []
+    finally:  # by hand: what deletes trees recurses, too
+        (folders[-1] / "1.png").unlink(missing_ok=True)
+        for folder in reversed(folders):
+            folder.rmdir()
