@@ -13,6 +13,7 @@ from tasks.ingest.paths import encodable, quote
 
 NUMBERED: Final = r"(.+?)[\s_-]+\(?(?:seed|s)?[\s_=-]*([0-9]+)\)?"
 """A text with a number behind it, as in `a red cup_42` and `a red cup-seed42`. Polars reads it, too."""
+_NUMBERED = re.compile(r"(.+?)[\s_-]++\(?(?:seed|s)?[\s_=-]*+([0-9]+)\)?")  # the same, no way back: names of blanks
 _WHOLE_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,30})(?:\.0*)?\s*", re.ASCII)  # pandas writes 3.0 where a column has gaps
 _INT64 = range(-(2**63), 2**63)
 
@@ -74,7 +75,7 @@ def own_text_of(value: object) -> str | None:
 
 def numbered(stem: str) -> tuple[str, str | None]:
     """A picture's name without the number at its end, and that number; the whole and None where it ends in none."""
-    match = re.fullmatch(NUMBERED, stem)
+    match = _NUMBERED.fullmatch(stem)
     return (match[1], match[2]) if match else (stem, None)
 
 

@@ -2,12 +2,17 @@
 
 import io
 import json
+import re
 import tarfile
+import time
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.errors import SourceError
+from tasks.ingest.values import NUMBERED, numbered
 
 
 def keys(samples):
@@ -199,6 +204,20 @@ def test_geneval_metadata_that_is_a_link_out_is_not_read(geneval, ingest_rows, t
     _, rows = ingest_rows(SOURCE)
     assert rows["prompt"].to_list() == [None, None, "a photo of colors"]
     assert rows["status"].to_list() == ["missing_value", "missing_value", "ok"]
+
+
+@given(st.lists(st.sampled_from([*"a-_ =()s12\n", "seed"]), max_size=9).map("".join))
+def test_a_number_behind_a_name_is_read_as_in_tables(name):
+    match = re.fullmatch(NUMBERED, name)
+    assert numbered(name) == ((match[1], match[2]) if match else (name, None))
+
+
+@pytest.mark.parametrize("name", ["-" * 250, "a" + " " * 250 + "x", "_ " * 120 + "=x"])
+def test_a_name_that_almost_ends_in_a_number_takes_no_time(name):
+    began = time.process_time()
+    for _ in range(100):
+        numbered(name)
+    assert time.process_time() - began < 0.5
 
 
 # --- webdataset -------------------------------------------------------------------------------------------------
