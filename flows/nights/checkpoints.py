@@ -1,6 +1,7 @@
 """Which checkpoints a benchmark's sources hold, in which order, since when. What they are asked: nightly.py, backfill.py."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import partial
@@ -23,7 +24,7 @@ from tasks.plan.anchors import OFF_BOARD
 _NAMED = ["model", "checkpoint"]
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     ".csv": partial(pl.read_csv, infer_schema=False),  # a checkpoint called 001000 or 1.10 is no number
-    ".jsonl": pl.read_ndjson,
+    ".jsonl": partial(pl.read_ndjson, infer_schema_length=None),  # a key may come late
     ".parquet": pl.read_parquet,
 }
 
@@ -222,13 +223,25 @@ def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
         raise InputError(f"{path} has the columns {', '.join(frame.columns)}; required: model, checkpoint, and date where known")
     days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
     pairs = frame.select(pl.col("model", "checkpoint").cast(pl.String)).iter_rows()
-    rows = enumerate(zip(pairs, days, strict=True), start=1)
-    return {(model, name): Listed(_day(day, path), row) for row, ((model, name), day) in rows if model and name}
+    zone, found = ZoneInfo(run.benchmark.nightly.timezone), dict[tuple[str, str], Listed]()
+    for row, ((model, name), said) in enumerate(zip(pairs, days, strict=True), start=1):
+        if model and name:
+            day = _day(said, path, zone)
+            first = found.setdefault((model, name), Listed(day, row))
+            if first.made_on != day:
+                raise InputError(f"{path}: rows {first.row} and {row} give {model}/{name} two dates; keep the right one")
+    return found
 
 
-def _day(value: object, path: Path) -> date | None:
+def _day(value: object, path: Path, zone: ZoneInfo) -> date | None:
+    """A date, or a time's in `zone`, as a folder's is, where it says its own zone."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    if isinstance(value, datetime):
+        return (value.astimezone(zone) if value.tzinfo else value).date()
     if value is None or isinstance(value, date):
-        return value.date() if isinstance(value, datetime) else value
+        return value
     try:
         return date.fromisoformat(str(value)[:10])
     except ValueError as error:

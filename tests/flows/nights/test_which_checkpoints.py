@@ -1,9 +1,11 @@
 """Which checkpoints a backfill is about: by their names, their dates or a table; what is said where there is none."""
 
+import json
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints, has_newer
@@ -119,12 +121,50 @@ def test_names_in_a_table_are_texts_also_where_they_look_like_numbers(tmp_path: 
     assert {one.checkpoint for one in listed} == {*names}
 
 
+def test_a_date_that_comes_after_many_rows_without_one_is_read(tmp_path: Path) -> None:
+    old = [f"old-{number:03}" for number in range(120)]
+    for name in (*old, "z-older", "a-newest"):
+        (tmp_path / "made" / MODEL / name).mkdir(parents=True)
+    rows: list[dict[str, str]] = [{"model": MODEL, "checkpoint": name} for name in old]
+    rows += [{"model": MODEL, "checkpoint": "a-newest", "date": "2026-11-01"}]
+    rows += [{"model": MODEL, "checkpoint": "z-older", "date": "2026-10-01"}]
+    (tmp_path / "ready.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly='checkpoints = "ready.jsonl"')
+    assert [one.checkpoint for one in find_checkpoints(open_run(Path(file)))][-2:] == ["z-older", "a-newest"]
+
+
+LATE = datetime(2026, 10, 30, 23, 30, tzinfo=UTC)
+TIMES = {
+    "a time of another zone": (LATE, date(2026, 10, 31)),
+    "a time of no zone": (LATE.replace(tzinfo=None), date(2026, 10, 30)),
+    "the same as a text": ("2026-10-30T23:30:00Z", date(2026, 10, 31)),
+    "a text of no zone": ("2026-10-30 23:30:00", date(2026, 10, 30)),
+    "a date, and more": ("2026-10-30 late", date(2026, 10, 30)),
+    "a date": (date(2026, 10, 30), date(2026, 10, 30)),
+}
+
+
+@pytest.mark.parametrize(("said", "day"), TIMES.values(), ids=TIMES)
+def test_a_time_in_the_table_is_of_the_day_that_it_was_here(tmp_path: Path, said: object, day: date) -> None:
+    (tmp_path / "made" / MODEL / "step-1").mkdir(parents=True)
+    frame = pl.DataFrame({"model": [MODEL, MODEL], "checkpoint": ["step-1", "step-1"], "date": [said, said]})
+    frame.write_parquet(tmp_path / "ready.parquet")
+    nightly = 'checkpoints = "ready.parquet"\ntimezone = "Europe/Berlin"'
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1", nightly=nightly)
+    assert find_checkpoints(open_run(Path(file))) == [Checkpoint(MODEL, "step-1", day)]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("ready.txt", "", "must be one of .csv, .jsonl, .parquet"),
         ("ready.csv", "name,when\na,b\n", "required: model, checkpoint"),
         ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
+        (
+            "ready.csv",
+            f"model,checkpoint,date\n{MODEL},step-1,2026-01-01\n{MODEL},a,\n{MODEL},step-1,2026-01-02\n",
+            f"rows 1 and 3 give {MODEL}/step-1 two dates",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_used(tmp_path: Path, name: str, text: str, said: str) -> None:
