@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas.records import Sample
+from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import is_inside, locate
 from tasks.ingest.shards import files_of, is_fetched
 
@@ -86,6 +87,7 @@ class Fingerprint:
         said += [(one.role, one.path, one.content and sha256(one.content).hexdigest()) for one in sample.pictures]
         self._seen.update(repr(said).encode("utf-8", "surrogateescape"))
         self.is_blind |= is_fetched(sample)
+        self.n_absent += sample.status is SampleStatus.MISSING_FILE  # its reader looked: a prompt's folder without a picture
         return [(name, self.look(name)) for name in files_of(sample) if is_inside(name)]
 
     def _add(self, name: str, found: os.stat_result | None) -> None:

@@ -69,6 +69,22 @@ def test_what_has_not_changed_is_found_and_is_what_reading_it_again_would_give(
     assert find_dataset(benchmark, known_of(lake)) is None
 
 
+def test_a_prompt_without_a_picture_keeps_no_source_from_being_known(
+    tmp_path: Path, benchmark_of: Callable[..., Benchmark], lake: Lake, picture: Callable[..., bytes]
+) -> None:
+    for index in range(2):
+        (tmp_path / f"made/{index}/samples").mkdir(parents=True)
+        (tmp_path / f"made/{index}/metadata.jsonl").write_text('{"prompt": "p"}')
+    (tmp_path / "made/0/samples/0.png").write_bytes(picture(0))
+    benchmark = benchmark_of({"reader": "geneval", "path": "made", "model": "m"})
+    first = ingest(benchmark, lake, known=known_of(lake))
+    assert first.n_by_status == {"missing_file": 1, "ok": 1}
+    assert find_dataset(benchmark, known_of(lake)) == first
+    (tmp_path / "made/1/samples/0.png").write_bytes(picture(1))
+    assert find_dataset(benchmark, known_of(lake)) is None
+    assert ingest(benchmark, lake, known=known_of(lake)).n_ok == 2
+
+
 def _rewritten(path: Path) -> None:
     """Other bytes of the same length, with the time of the ones before."""
     was = path.stat()
