@@ -68,7 +68,7 @@ def rating_files(paths: Sequence[Path]) -> list[Path]:
     """The files, and of a folder those of rows in it. Raises SourceError where there are none, InputError for one stem twice."""
     found: list[Path] = []
     for path in paths:
-        inside = sorted(one for one in path.iterdir() if one.suffix.lower() in SUFFIXES) if path.is_dir() else [path]
+        inside = sorted(one for one in path.iterdir() if _is_table(one.name)) if path.is_dir() else [path]
         if not inside or not all(one.is_file() for one in inside):
             raise SourceError(f"{path} is not a table of ratings ({', '.join(SUFFIXES)}); check the path")
         found += inside
@@ -77,6 +77,11 @@ def rating_files(paths: Sequence[Path]) -> list[Path]:
         if stems.count(stem) > 1:
             raise InputError(f"two files of ratings are named {stem}; the file's name is the rater's name, so rename one")
     return found
+
+
+def _is_table(name: str) -> bool:
+    """Not where it begins with a dot: macOS puts a `._anna.csv` beside each file."""
+    return not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES
 
 
 def _check_columns(ratings: Ratings, row: Mapping[str, Any], there: Sequence[str], place: str) -> None:

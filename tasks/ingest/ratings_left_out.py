@@ -42,14 +42,16 @@ def settle_repeats(frame: pl.DataFrame, said: pl.DataFrame, one: Sequence[str]) 
 def check_named(found: pl.DataFrame, noun: str, section: str) -> None:
     """Raises SourceError where a file that names no rater contradicts itself: what is left would be where people agree."""
     key = pl.col(found.columns[1])
-    by_file = found.filter(~pl.col("is_named")).with_columns(key=key, file=key.str.split("#").list.first())
+    by_file = found.filter(~pl.col("is_named")).with_columns(key=key)
     split = by_file.filter(status=RatingStatus.CONFLICTING.value)
     if split.is_empty():
         return
     first = split.row(0, named=True)
-    n_split, n = (rows.filter(file=first["file"]).height for rows in (split, by_file))
+    stem = first["rater"]  # the file's name stands for one
+    n_split, n = (rows.filter(rater=stem).height for rows in (split, by_file))
+    file = stem + first["key"].removeprefix(stem).partition("#")[0]
     raise SourceError(
-        f"{first['file']} names no rater, so all of it counts as one rater's, but {n_split:,} of its {n:,} {noun} contradict "
+        f"{file} names no rater, so all of it counts as one rater's, but {n_split:,} of its {n:,} {noun} contradict "
         f"another on the same sample (the first: {first['key']}: {first['detail']}). Map the column that names the rater to "
         f"rater under {section} columns; if the raters are unknown, write unnamed = true under {section} (docs/agreement.md); if "
         "it was one person, keep one of each"

@@ -1,14 +1,19 @@
 """Ratings that do not count: repeats, contradictions, raters whom nobody names, and what is said of what is left out."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from schemas.benchmark.ratings import Ratings
 from schemas.errors import SourceError
+from tasks.ingest.rating_matching import match_ratings
+from tasks.ingest.ratings import read_ratings
 from tasks.ingest.ratings_left_out import check_some_count, examples
+from tests.ingest.rated_tables import SAMPLES
 
 
 def test_repeated_ratings_count_once_and_contradictions_not_at_all(take: Callable[..., pl.DataFrame]) -> None:
@@ -37,6 +42,22 @@ def test_a_file_that_names_no_rater_and_contradicts_itself_is_not_one_raters(tak
     with pytest.raises(SourceError, match="names no rater"):
         take(CROWD, values=[{"at": "rating"}])
     assert "conflicting" in set(take(CROWD, values=[{"at": "rating", "rater": "ann"}])["status"])
+
+
+def test_files_whose_names_have_a_number_sign_are_told_apart(take: Callable[..., pl.DataFrame], tmp_path: Path) -> None:
+    take(CROWD[:1], name="people#1.jsonl")
+    with pytest.raises(SourceError, match=r"^people#2\.jsonl names no rater, .* 3 of its 4 ratings"):
+        take(CROWD, name="people#2.jsonl")
+    with pytest.raises(SourceError, match=r"^people#2\.jsonl names no rater, .* 3 of its 4 ratings"):
+        match_ratings(read_ratings([tmp_path], Ratings()), SAMPLES)
+
+
+def test_a_hidden_file_in_a_folder_of_ratings_is_none(take: Callable[..., pl.DataFrame], tmp_path: Path) -> None:
+    take(CROWD[:1], name="ann.jsonl")
+    (tmp_path / "._ann.jsonl").write_bytes(b"\0\5\26\7Mac OS X")
+    assert [one.rater for one in read_ratings([tmp_path], Ratings())] == ["ann"]
+    with pytest.raises(SourceError, match="row 1"):
+        list(read_ratings([tmp_path / "._ann.jsonl"], Ratings()))
 
 
 def test_unnamed_ratings_are_each_by_somebody(take: Callable[..., pl.DataFrame]) -> None:
