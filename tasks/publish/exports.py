@@ -40,7 +40,7 @@ def to_csv(frame: pl.DataFrame) -> bytes:
 def to_markdown(headers: Sequence[str], rows: Iterable[Sequence[object]], n_text_columns: int) -> str:
     """A GitHub table; the columns after the first `n_text_columns` are right-aligned. Null is an empty cell."""
     marks = ["---" if index < n_text_columns else "---:" for index in range(len(headers))]
-    lines = [headers, marks, *([escape_markdown(value) for value in row] for row in rows)]
+    lines = [[escape_markdown(one) for one in headers], marks, *([escape_markdown(value) for value in row] for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
