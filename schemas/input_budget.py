@@ -19,7 +19,7 @@ LINE_BYTES = 64 * _MIB
 ROW_BYTES = 8 * _MIB  # of JSON: parsed it takes up to twenty times as much memory
 JSON_FILE_BYTES = 256 * _MIB  # a .json file is one value: it is read whole
 TEXT_CHARACTERS = 1_000_000  # a few megabytes of Parquet can unpack to gigabytes, and each text is looked through for flags
-NAME_CHARACTERS = 1000  # of a model or a checkpoint
+NAME_CHARACTERS = 4000  # of a model or a checkpoint
 
 CSV_COLUMNS = 10_000
 CSV_ROW_CHARACTERS = 16 * _MIB  # the library holds a field in four bytes each, and a copy while it grows
