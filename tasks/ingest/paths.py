@@ -45,7 +45,7 @@ def read_file(root: Path, relative: str, max_bytes: int = PICTURE_BYTES) -> byte
                 return RefusedPath(SampleStatus.FILE_TOO_LARGE, detail)
             # As much as it says: room for all that is allowed would be mapped, and unmapped, for each picture.
             content = file.read(facts.st_size + 1)
-            return content if len(content) == facts.st_size else content + file.read(max_bytes - len(content))
+            return content if len(content) == facts.st_size else content + file.read(max(0, max_bytes - len(content)))
     except OSError as error:
         return RefusedPath(SampleStatus.MISSING_FILE, f"{quote(relative)} {UNREADABLE}{error.strerror}")
 

@@ -154,3 +154,11 @@ def test_the_path_a_picture_is_known_by_is_of_no_machine(said: str | None, kept:
 def test_whatever_a_row_calls_its_picture_it_has_a_path_or_none(said: str) -> None:
     found = own_path(said)
     assert found is None or not found.startswith("/")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no file here says that it has no bytes, and has")
+@pytest.mark.parametrize("max_bytes", [0, 9])
+def test_a_file_with_more_bytes_than_it_says_is_read_no_further_than_is_told(max_bytes: int) -> None:
+    found = read_file(Path("/proc/self"), "status", max_bytes)
+    assert isinstance(found, bytes)
+    assert len(found) <= max_bytes + 1
