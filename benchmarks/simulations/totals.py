@@ -111,7 +111,7 @@ def unequal(rng: np.random.Generator, n_prompts: int, most: int, many: float) ->
 
 
 def equals(rng: np.random.Generator, n_draws: int) -> Iterator[tuple[str, np.ndarray]]:
-    """The p of equals: win rates with 0 and 30 % ties, differences of scores of 0 to 2, and people's differences."""
+    """The p of equals: win rates with 0 and 30 % ties, and differences of scores of 0 to 2 and of 0 to 10."""
     for sizes in ((5, 100), (8, 100), (10, 100), (5, 30, 100), GENEVAL):
         for tie in (0.0, 0.3):
             drawn = (
@@ -119,11 +119,14 @@ def equals(rng: np.random.Generator, n_draws: int) -> Iterator[tuple[str, np.nda
                 for _ in range(n_draws)
             )
             yield f"win rate of equals, {sizes}, {tie:.0%} ties", np.array([score_test(mean) or 1.0 for mean in drawn])
-    for sizes in ((2, 60), (3, 60), (5, 100), (5, 5, 5, 100, 100, 100), GENEVAL):
-        strata = np.repeat(np.arange(len(sizes)), sizes)
-        found = [stratified_mean(np.diff(rng.integers(0, 3, (2, len(strata))), axis=0)[0] * 1.0, strata) for _ in range(n_draws)]
-        p = [t_test(one.mean, one.se, one.df) if one and one.se and one.df else 1.0 for one in found]
-        yield f"difference of equals, {sizes}", np.array(p)
+    coarse = ((2, 60), (3, 60), (5, 100), (5, 5, 5, 100, 100, 100), GENEVAL)
+    for top, each in ((2, coarse), (10, ((5, 100), (8, 100), (10, 100), (20, 100), GENEVAL))):
+        for sizes in each:
+            strata = np.repeat(np.arange(len(sizes)), sizes)
+            scores = (rng.integers(0, top + 1, (2, len(strata))) for _ in range(n_draws))
+            found = [stratified_mean(np.diff(one, axis=0)[0] * 1.0, strata) for one in scores]
+            p = [t_test(one.mean, one.se, one.df) if one and one.se and one.df else 1.0 for one in found]
+            yield f"difference of equals of 0 to {top}, {sizes}", np.array(p)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def rater_spread(ratings: Floats, weights: Floats, are_named: np.ndarray | None 
 def _levels_variance(ratings: Floats) -> float | None:
     """σ², the variance of raters' levels: what their least-squares levels vary beyond their own error; shape (prompts, raters).
 
-    It is told by prompts that several of them rated (two-way random effects; Henderson's method 3, Biometrics 9, 1953). None
+    It is told by prompts that several of them rated (two-way random effects; unbiased, as Henderson's method 3 is). None
     where there is one rater, or prompts in common do not connect them.
     """
     is_there = ~np.isnan(ratings)

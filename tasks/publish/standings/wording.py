@@ -32,7 +32,7 @@ _NOT_COMPARED = {
     ComparisonReason.ANSWERING_MODEL_DIFFERS: "different models answered for them under the judge's name",
     ComparisonReason.PREDECESSOR_MISSING: "that one, directly before it, is not in this table",
     ComparisonReason.DATASET_DIFFERS: "they share no prompt",
-    ComparisonReason.TOO_FEW_PAIRED_PROMPTS: "they share too few prompts",
+    ComparisonReason.TOO_FEW_PAIRED_PROMPTS: "they share too few prompts, of a category or in all",
     ComparisonReason.NO_SUCH_TOTAL: "one of them has no such mean",
     ComparisonReason.BLOCKED: "one of them is blocked",
     ComparisonReason.NO_VARIATION: "the prompts' differences do not vary",
