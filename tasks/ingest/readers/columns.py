@@ -22,6 +22,7 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     "category": ("tag",),
     "model": ("modelname", "generator"),
     "checkpoint": ("ckpt", "checkpointname", "step"),
+    "seed": ("randomseed", "noiseseed"),
 }
 """Other names of Salon's columns, without `_` and `-`; the first that is there is taken."""
 

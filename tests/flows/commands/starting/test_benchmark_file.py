@@ -42,7 +42,7 @@ def _named_by_prompt(folder: Path) -> None:
 def _with_metadata(folder: Path) -> None:
     for name in CHECKPOINTS:
         _pictures(folder / "sdxl" / name / "train")
-        rows = [{"file_name": f"{n}.png", "Caption": text} for n, text in enumerate(PROMPTS)]
+        rows = [{"file_name": f"{n}.png", "Caption": text, "Seed": n} for n, text in enumerate(PROMPTS)]
         _lines(folder / "sdxl" / name / "train" / "metadata.jsonl", rows)
 
 
@@ -160,7 +160,7 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         _hugging_face_by_checkpoint, {"reader": "huggingface", **BY_MODEL, "columns": {"prompt": "caption"}}, 6, "alignment",
     ),
     "metadata below a split": (
-        _with_metadata, {"reader": "imagefolder", **BY_MODEL, "columns": {"prompt": "Caption"}}, 6, "alignment",
+        _with_metadata, {"reader": "imagefolder", **BY_MODEL, "columns": {"prompt": "Caption", "seed": "Seed"}}, 6, "alignment",
     ),
     "a table of one's own": (
         _with_own_tables,
