@@ -19,6 +19,8 @@ from schemas.errors import StoppedError
 T = TypeVar("T")
 
 STOP = threading.Event()
+SIGNALLED = threading.Event()
+"""Set beside STOP by a signal: who set STOP for a reason of its own may clear it only without one."""
 HEED_EVERY_S = 0.1
 _INTERRUPTED_S = 5.0  # what a call that was interrupted gets to end, before what it uses is closed
 
@@ -42,6 +44,7 @@ def heeding_sigterm(on_stop: Callable[[], None] = lambda: None) -> Iterator[None
         return
 
     def stop(*_: object) -> None:
+        SIGNALLED.set()
         if not STOP.is_set():
             STOP.set()
             threading.Thread(target=on_stop, name="salon-stopping", daemon=True).start()  # the handler may be amid a print
@@ -50,6 +53,7 @@ def heeding_sigterm(on_stop: Callable[[], None] = lambda: None) -> Iterator[None
         stop()
         raise KeyboardInterrupt
 
+    SIGNALLED.clear()
     before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hung_up(stop))

@@ -18,7 +18,7 @@ from schemas.errors import InputError, ProviderDownError
 from tasks.context import StageContext
 from tasks.judge import local_identity
 from tasks.lake.atomic_files import write_bytes
-from tasks.stopping import STOP, check_not_stopped
+from tasks.stopping import SIGNALLED, STOP, check_not_stopped
 
 GRACE_S = 30.0
 _WATCH_S = 0.5
@@ -39,7 +39,7 @@ def serving(run: StageContext, judges: Iterable[Judge], on_wait: OnWait) -> Iter
             try:
                 yield local
             finally:
-                if ended:
+                if ended and not SIGNALLED.is_set():  # told to stop, the servers may be too: by a batch system or a shutdown
                     STOP.clear()  # it was set for this alone
                     raise ProviderDownError(
                         f"the server of judge {ended[0].name} exited unexpectedly (code {ended[0].process.returncode}); replies "

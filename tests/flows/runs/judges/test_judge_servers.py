@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from flows.run.context import open_run
+from flows.run.judge_servers import serving
 from flows.run.programs import free_port
-from schemas.errors import BenchmarkFileError, InputError
+from schemas.errors import BenchmarkFileError, InputError, StoppedError
 from tasks.judge.local_identity import weights_digest
 from tasks.publish.reading import current
+from tasks.stopping import STOP, heeding_sigterm
 from tests.flows.flow_support import Said
 from tests.support.night_world import World, write_benchmark
 from tests.support.processes import mentioning
@@ -165,6 +167,26 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
         other.kill()
         other.wait()
         process.kill()
+
+
+@pytest.mark.parametrize("between_s", [0.0, 1.2], ids=["at once", "after the server was seen to end"])
+def test_who_is_told_to_stop_with_its_server_was_stopped(between_s: float, tmp_path: Path) -> None:
+    """As a batch system and a shutdown do: SIGTERM for all processes. What is under way is waited for meanwhile."""
+    run = open_run(benchmark(tmp_path, PROVIDER))
+
+    def told_to_stop() -> None:
+        with heeding_sigterm(), serving(run, run.benchmark.judges, lambda *_: None) as local:
+            local.programs[0].process.terminate()
+            time.sleep(between_s)
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1.2)
+
+    try:
+        with pytest.raises(StoppedError):
+            told_to_stop()
+        assert STOP.is_set(), "nothing is begun anew"
+    finally:
+        STOP.clear()
 
 
 def test_a_second_ctrl_c_leaves_no_server(tmp_path: Path) -> None:
