@@ -106,11 +106,11 @@ def read_otherwise(lake_root: Path, benchmark: str, publication_id: str) -> str 
     nights = nightly_publications(lake_root, benchmark)
     mine = next((place for place, one in enumerate(nights) if one.publication_id == publication_id), 0)
     said = [read_provenance(one.folder) or {} for one in nights[max(0, mine - 1) : mine + 1]]
-    if len(said) < N_NIGHTS_MIN or _code_of(said[0]) == _code_of(said[1]):
+    if len({_code_of(one) for one in said} - {None}) < N_NIGHTS_MIN:  # one that cannot be read is of no version that is known
         return None
     if asked_otherwise(said[0], said[1], partial(asks_the_same, lake_root, {})):
         return None
-    others = [one for one in nights[:mine] if _code_of(read_provenance(one.folder) or {}) != _code_of(said[1])]
+    others = [one for one in nights[:mine] if _code_of(read_provenance(one.folder) or {}) not in (None, _code_of(said[1]))]
     which = others[0].run_date + (f" to {others[-1].run_date}" if len(others) > 1 else "")
     return (
         f"earlier nights of the series ({len(others)}: {which}) were read and published by another version of the code, under "

@@ -17,6 +17,7 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import UNANSWERED
 from schemas.tables.published import PREFERENCES
 from tasks.context import StageContext
+from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
@@ -157,5 +158,5 @@ def _advice(found: Publication, day: str, max_usd: float | None) -> str:
 
 def _lacks_pairs(found: Publication) -> bool:
     path = found.folder / f"{PREFERENCES.name}.parquet"
-    pairs = pl.read_parquet(path) if path.name in found.files else PREFERENCES.empty()
+    pairs = pl.read_parquet(bring(path)) if path.name in found.files else PREFERENCES.empty()
     return "n_unanswered" in pairs.columns and pairs["n_unanswered"].sum() > 0

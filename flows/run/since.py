@@ -18,7 +18,7 @@ from tasks.plan.anchors import OFF_BOARD
 from tasks.publish.folders import LAYOUT, publication_folder
 from tasks.publish.identity import added_or_dropped, asked_otherwise, provenance, renamed_judges, replaced_judges
 from tasks.publish.pointer import read_pointer
-from tasks.publish.reading import Publication, checked_file
+from tasks.publish.reading import Publication, checked_file, look_again
 from tasks.publish.standings.wording import counted
 from tasks.verify.publication import read_provenance
 
@@ -92,6 +92,7 @@ def _renamed(run: StageContext, was: Mapping[str, Any]) -> list[str]:
 
 
 def _current(run: RunContext) -> Publication | None:
+    look_again(run.lake.root, run.benchmark.name)
     home = run.lake.root / "publish" / LAYOUT / run.benchmark.name
     pointer = read_pointer(home)
     if pointer is None:

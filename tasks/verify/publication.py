@@ -9,7 +9,7 @@ from typing import Any
 from schemas.errors import InputError
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.lake.atomic_files import sha256_of_file
-from tasks.lake.object_store.cache_folder import pull, working_root
+from tasks.lake.object_store.cache_folder import bring, pull, working_root
 from tasks.lake.reading import Lake
 from tasks.publish.folders import AGREEMENTS, GOOD_POINTER, LAYOUT, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.machine_tables import FOLDER as TABLES_FOLDER
@@ -83,7 +83,7 @@ def check_manifest(folder: Path, may_lack: tuple[str, ...] = ()) -> Iterator[Dif
 
 def read_provenance(folder: Path) -> dict[str, Any] | None:
     """What provenance.json says, where it says enough to derive anything; else None."""
-    said = read_json(folder / PROVENANCE) or {}
+    said = read_json(bring(folder / PROVENANCE)) or {}
     identities = said.get("identities")
     wanted = ("dataset_id", "plan_id", "snapshot_id", "reading_id", "code_version")
     # They name files of the lake: one that is a path would lead out of it, and out of what verifying writes.

@@ -13,6 +13,7 @@ from schemas.errors import InputError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import Total
 from schemas.tables.table import Table
+from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.reading import Publication
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
@@ -44,7 +45,7 @@ def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication"
 def find_row(publication: Publication, table: Table, name: str, address: str) -> dict[str, Any] | None:
     """The row of a table whose `name`, its id, begins so; None where there is none, or more than one."""
     path = publication.folder / f"{table.name}.parquet"
-    if len(address) < 4 or not path.is_file():
+    if len(address) < 4 or not bring(path).is_file():
         return None
     found = pl.read_parquet(path).filter(pl.col(name).str.starts_with(address))
     return found.row(0, named=True) if found.height == 1 else None

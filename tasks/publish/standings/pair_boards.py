@@ -13,6 +13,7 @@ from schemas.metrics import is_headline
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
+from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.standings.wording import DASH, best_first, counted, made_by
 
 Row = Mapping[str, Any]
@@ -193,7 +194,7 @@ def pair_lines(board: PairBoard) -> list[tuple[str, ...]]:
 
 def boards_in(folder: Path) -> list[PairBoard]:
     """pair_boards() of a publication's folder."""
-    paths = {table: folder / f"{table.name}.parquet" for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
+    paths = {table: bring(folder / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
     return pair_boards({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()})
 
 
