@@ -68,7 +68,7 @@ def cells_of_nights(lake_root: Path, nights: Sequence[Publication], rubrics: Map
     if not nights:
         return Nights(_no_cells(), _no_cells(), pl.DataFrame(schema=_NIGHT | SCORED))
     noted = notes(lake_root, nights[0].benchmark)
-    names = {one.run_date: _name(one, noted.get(one.run_date)) for one in nights}
+    names = {one.run_date: _name(one.publication_id, noted.get(one.run_date)) for one in nights}
     target = lake_root / "series" / f"{nights[0].benchmark}.parquet"
     kept = _read(target)
     known = kept.filter(pl.col("night").is_in(list(names.values())), _is_read_by_the_same(lake_root, kept, rubrics))
@@ -130,7 +130,9 @@ def anchor_scores_of(lake_root: Path, benchmark: str, publication_ids: Mapping[s
 
     From the kept file, and of nights that it lacks from the lake.
     """
-    kept = _read(lake_root / "series" / f"{benchmark}.parquet").filter(pl.col("run_date").is_in(list(publication_ids)))
+    noted = notes(lake_root, benchmark)
+    names = [_name(id_, noted.get(day)) for day, id_ in publication_ids.items()]  # a date's earlier publication may be kept yet
+    kept = _read(lake_root / "series" / f"{benchmark}.parquet").filter(pl.col("night").is_in(names))
     found = {day: pl.DataFrame(scored, schema=SCORED) for day, scored in kept.select("run_date", "scored").iter_rows() if scored}
     for day in publication_ids.keys() - set(kept["run_date"]):
         folder = publication_folder(lake_root, benchmark, publication_ids[day])
@@ -150,9 +152,9 @@ def _is_read_by_the_same(lake_root: Path, kept: pl.DataFrame, rubrics: Mapping[s
     return pl.col("read") == pl.col("rubrics").replace_strict(read, return_dtype=pl.List(pl.String()))
 
 
-def _name(publication: Publication, note: NightNote | None) -> str:
+def _name(publication_id: str, note: NightNote | None) -> str:
     """sha256 of everything a night's cells depend on, but for the rubrics its anchors are read by."""
-    named = [publication.publication_id, dict(note.checkpoints) if note else None, code_version()]
+    named = [publication_id, dict(note.checkpoints) if note else None, code_version()]
     return sha256(canonical_json(named)).hexdigest()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from flows.commands.printed.judge_moves import sentence
@@ -72,7 +73,12 @@ def test_a_drop_that_is_the_judges_is_told_as_one(nights: list[Said], salon: Cal
     assert told["left"]["low"] is None  # few prompts have no t
     assert " in score (interval: 99 %, not corrected for the number of comparisons). Subtracting that" in gated.out
     assert "That has no interval, as the comparison was no t test (few prompts, " in gated.out
-    (tmp_path / "lake" / "series" / "nights.parquet").unlink()  # what is kept there can be derived again
+    series = tmp_path / "lake" / "series" / "nights.parquet"
+    kept = pl.read_parquet(series)  # as where the date had an earlier publication, and the series were not made anew since
+    other = kept.filter(run_date="2026-03-04").with_columns(run_date=pl.lit("2026-03-05"), night=pl.lit("0" * 64))
+    pl.concat([kept.filter(pl.col("run_date") < "2026-03-05"), other]).write_parquet(series)
+    assert salon("gate", third, "--alpha", "0.05").out == gated.out
+    series.unlink()  # what is kept there can be derived again
     assert salon("gate", third, "--alpha", "0.05").out == gated.out
     assert "The judge moved" not in salon("gate", second, "--alpha", "0.05").out
 
