@@ -8,7 +8,9 @@ file replaced between the two gives an error, or the rows of one version under t
 
 import json
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +27,7 @@ from tasks.publish.folders import LAYOUT, as_json
 from tasks.regular_files import content_of
 
 KEPT_S: Final = 86_400.0
-"""How long a version stays after it was written once there is a newer one: a reader that was told of it may still open it."""
+"""How long a version stays after a newer one was written: a reader that was told of it may still open it."""
 
 
 def write_living_table(lake_root: Path, table: Table, benchmark: str, frame: pl.DataFrame) -> Path:
@@ -83,12 +85,17 @@ def _pointer(lake_root: Path, table: Table, benchmark: str) -> Path:
 
 
 def _drop_old_versions(lake_root: Path, newest: Path) -> None:
-    oldest_s = time.time() - KEPT_S
-    for path in newest.parent.glob("*.parquet"):
+    here = {path.name: path.lstat().st_mtime for path in newest.parent.glob("*.parquet")}
+    for name in _outlived(here, newest.name):
         with suppress(OSError):
-            if path != newest and path.stat().st_mtime < oldest_s:
-                remove(lake_root, path)
+            remove(lake_root, newest.with_name(name))
     bucket = bucket_behind(lake_root)
     if bucket:
-        there = bucket.below(newest.parent.relative_to(lake_root).as_posix())
-        bucket.delete(one.path for one in there if not one.path.endswith(newest.name) and one.changed_at.timestamp() < oldest_s)
+        there = {one.path: one.changed_at.timestamp() for one in bucket.below(newest.parent.relative_to(lake_root).as_posix())}
+        bucket.delete(_outlived(there, newest.relative_to(lake_root).as_posix()))
+
+
+def _outlived(written_s: Mapping[str, float], newest: str) -> list[str]:
+    """Of versions, by when each was written, those whose next one was written more than KEPT_S ago."""
+    ordered = sorted(written_s, key=lambda name: written_s[name])
+    return [one for one, after in pairwise(ordered) if written_s[after] < time.time() - KEPT_S and one != newest]

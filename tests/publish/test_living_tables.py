@@ -129,16 +129,18 @@ def test_readers_see_one_version_while_two_runs_end_together(root: Path) -> None
 
 
 def test_a_version_stays_as_long_as_a_reader_may_open_it(root: Path) -> None:
+    """From when the next one was written: one of last night is a day old as it is superseded."""
     first = living_table(root, DRIFT, "nightly")
     assert first is not None
+    days_ago = [time.time() - n * KEPT_S - 1 for n in (1, 2)]
+    os.utime(first, (days_ago[1],) * 2)
     second = write_living_table(root, DRIFT, "nightly", version(2))
     assert first.exists()
-    long_ago = time.time() - KEPT_S - 1
-    os.utime(first, (long_ago, long_ago))
-    os.utime(second, (long_ago, long_ago))
-    write_living_table(root, DRIFT, "nightly", version(2))  # the same is the same file, and the newest stays
-    assert not first.exists()
-    assert living_table(root, DRIFT, "nightly") == second
+    os.utime(second, (days_ago[0],) * 2)
+    third = write_living_table(root, DRIFT, "nightly", version(3))
+    assert (first.exists(), second.exists()) == (False, True)
+    assert write_living_table(root, DRIFT, "nightly", version(3)) == third  # the same is the same file
+    assert living_table(root, DRIFT, "nightly") == third
 
 
 @pytest.mark.parametrize(
