@@ -130,7 +130,7 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
 
 def _why_no_mean(cell: Mapping[str, Any]) -> str:
     if cell["status"] == CellStatus.BLOCKED:
-        scored = f"{percent(cell['coverage'])} of the judgements have a score"
+        scored = f"{percent(cell['coverage'], beside=cell['coverage_floor'])} of the judgements have a score"
         if has_enough(cell):
             return f"{scored}, but none in one of the categories" if cell["coverage"] else scored
         return f"{scored}, {percent(cell['coverage_floor'])} needed (gate.min_coverage)"

@@ -12,6 +12,7 @@ from tasks.publish.folders import PublicationName
 from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_lines
+from tasks.publish.standings.wording import percent
 
 _COMMANDS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -117,7 +118,7 @@ def _opened(number: int, caption: str, columns: str) -> list[str]:
 
 def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:
     for row in rows:
-        coverage = "" if row.coverage is None else rf"{100 * row.coverage:.1f}\,\%"
+        coverage = "" if row.coverage is None else percent(row.coverage).replace(" %", r"\,\%")
         shown = (row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts)
         cells = [escape_latex(value) for value in shown]
         unequal = ", fails unequally" if row.has_unequal_failures else ""

@@ -17,7 +17,7 @@ from tasks.publish.standings.between_judges import between_judges
 from tasks.publish.standings.categories import blocked_in_totals, over_all_images, weights, worse_categories
 from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
 from tasks.publish.standings.pair_boards import PAIR_HEADERS, PairBoard, pair_lines, pair_notes
-from tasks.publish.standings.wording import DASH, best_first, difference, number, rank, why
+from tasks.publish.standings.wording import DASH, best_first, difference, number, percent, rank, why
 
 _HEADERS = (
     "rank",
@@ -244,5 +244,5 @@ def _table_of(row: LeaderboardRow) -> tuple[str, str, str]:
 
 
 def _line(row: LeaderboardRow) -> tuple[object, ...]:
-    coverage = "" if row.coverage is None else f"{100 * row.coverage:.1f} %"
+    coverage = "" if row.coverage is None else percent(row.coverage)
     return row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts, row.n_images, coverage, row.cell_id

@@ -8,6 +8,7 @@ import pytest
 from schemas.metrics import TOTALS
 from schemas.tables.published import BENCHMARK_LONG, FAILURES
 from tasks.publish.folders import PublicationName
+from tasks.publish.latex import leaderboard_tex
 from tasks.publish.leaderboard import format_estimate, leaderboard, leaderboard_page, leaderboard_rows
 from tasks.publish.standings.placed_cells import with_failures
 from tasks.publish.standings.wording import failures_of
@@ -79,6 +80,12 @@ def test_the_page_says_what_it_shows(small_cells):
     assert "77.8 %" in page
     assert "\nMeans over categories, all with the same weight; the interval" in page
     assert "\nMeans; the interval" in leaderboard_page(small_cells.filter(pl.col("category").is_in(TOTALS)), NAME)
+
+
+def test_a_coverage_that_lacks_something_is_not_whole(small_cells):
+    nearly = small_cells.with_columns(coverage=pl.lit(2999 / 3000))
+    assert "| 99.97 % |" in leaderboard_page(nearly, NAME)
+    assert r"99.97\,\%" in leaderboard_tex(nearly, NAME)
 
 
 def test_failures_stand_beside_every_figure_of_an_address_also_those_of_old_publications():

@@ -5,7 +5,7 @@ import pytest
 from schemas.statuses.cells import ComparisonVerdict, StandingState
 from tasks.publish.standings.answers import answers, missing
 from tasks.publish.standings.categories import weights
-from tasks.publish.standings.wording import difference, namer, rank, tells_best, why
+from tasks.publish.standings.wording import difference, namer, percent, rank, tells_best, why
 from tests.support.standing_rows import BETTER, OPEN, row
 
 
@@ -239,9 +239,35 @@ _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
 
 
 @pytest.mark.parametrize(
+    ("share", "more", "said"),
+    [
+        pytest.param(0.995, {}, "99.5 %", id="one digit"),
+        pytest.param(2999 / 3000, {}, "99.97 %", id="nearly all"),
+        pytest.param(1 / 20_000, {}, "0.01 %", id="nearly none"),
+        pytest.param(1 - 1 / 20_000_000, {}, "99.99999 %", id="one of twenty million is lost"),
+        pytest.param(1.0, {}, "100.0 %", id="all"),
+        pytest.param(0.0, {}, "0.0 %", id="none"),
+        pytest.param(9499 / 10_000, {"beside": 0.95}, "94.99 %", id="nearly the floor"),
+        pytest.param(0.95, {"beside": 0.95}, "95.0 %", id="the floor"),
+        pytest.param(0.9, {"n_digits": 0, "beside": 0.95}, "90 %", id="no digit"),
+        pytest.param(0.998, {"n_digits": 0}, "99.8 %", id="no digit, nearly all"),
+    ],
+)
+def test_a_share_never_reads_as_all_none_or_the_floor_where_it_is_not(share, more, said):
+    assert percent(share, **more) == said
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         pytest.param({}, "", id="nothing to say"),
+        pytest.param(
+            {"n_failed": 1, "failures": [{"reason": "empty", "n_failed": 1}], "coverage": 0.7999}
+            | dict.fromkeys(("status", "state"), "blocked"),
+            "blocked: 79.99 % of the judgements have a score, 80.0 % needed (gate.min_coverage): "
+            "1 of 100 without a score (1 empty), with them 3.31 to 3.52",
+            id="a cell that is blocked for a little",
+        ),
         pytest.param(
             {"n_failed": 3, "failures": [{"reason": "refusal", "n_failed": 2}, {"reason": "empty", "n_failed": 1}]},
             "3 of 100 without a score (2 refusal, 1 empty), with them 3.31 to 3.52",

@@ -81,7 +81,7 @@ def print_pair(console: Console, explained: ExplainedWinRate) -> None:
     console.print(Text(one_line(f"{a} against {b}, {row['rubric_id']} / {row['dimension']} / {row['category']}"), style="bold"))
     console.print(f"pair        {row['pair_id']}, judged by {escape(one_line(row['judge_model']))}")
     console.print(Text(one_line(f"published   {win_rate(row)} ({verdict(row) or row['status']}), won-tied-lost {counts(row)}")))
-    again = "nothing" if explained.recomputed is None else f"{100 * explained.recomputed:.1f} %"
+    again = "nothing" if explained.recomputed is None else percent(explained.recomputed)
     console.print(f"recomputed  {again} from the {explained.n_judged:,} of {explained.n_pairs:,} pairs that have a verdict: "
                   + _agrees(explained))  # fmt: skip
     for name, value in explained.identities.items():
@@ -108,8 +108,8 @@ def _agrees(explained: ExplainedWinRate) -> str:
         return "agrees"
     if row["status"] != CellStatus.BLOCKED:
         return f"not published ({verdict(row)}); the counts agree"
-    under = f"{percent(row['coverage'])} of the verdicts received, {percent(row['coverage_floor'])} needed (gate.min_coverage)"
-    return f"not published, {under}; the counts agree"
+    received, needed = percent(row["coverage"], beside=row["coverage_floor"]), percent(row["coverage_floor"])
+    return f"not published, {received} of the verdicts received, {needed} needed (gate.min_coverage); the counts agree"
 
 
 def _told(pair: ExplainedPair) -> str:

@@ -12,7 +12,7 @@ from schemas.records import UNNAMED
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
-from tasks.publish.standings.wording import made_by
+from tasks.publish.standings.wording import made_by, percent
 
 if TYPE_CHECKING:
     from flows.run.preview import Preview
@@ -94,7 +94,7 @@ def _unasked(preview: "Preview") -> Iterator[str]:
 
 
 def _blocked(preview: "Preview") -> Iterator[str]:
-    needed = f"{preview.asked.min_coverage:.0%} needed (gate.min_coverage)".replace("%", " %")
+    needed = f"{percent(preview.asked.min_coverage, 0)} needed (gate.min_coverage)"
     for (who, under), one in _together(preview, preview.asked.blocked, lambda one: (one.n_asked, one.n_samples, one.category)):
         if one.category is None:
             share = 100 * one.n_asked // one.n_samples

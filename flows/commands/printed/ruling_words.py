@@ -14,7 +14,7 @@ from tasks.aggregate.ruling import (
     Outcome,
     Ruling,
 )
-from tasks.publish.standings.wording import counted, signed
+from tasks.publish.standings.wording import counted, percent, signed
 
 HEADERS = ("ranking", "candidate", "compared with", "change", "would find", "prompts", "ruling")
 _WORDS = {
@@ -87,4 +87,4 @@ def not_applicable(ruling: Ruling) -> str:
 
 def _figure(ruling: Ruling, delta: float) -> str:
     """Points with their sign, or the win rate."""
-    return f"{100 * (MIDDLE + delta):.1f} %" if ruling.is_win_rate else signed(delta)
+    return percent(MIDDLE + delta) if ruling.is_win_rate else signed(delta)

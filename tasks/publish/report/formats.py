@@ -9,6 +9,7 @@ import polars as pl
 from markupsafe import Markup
 
 from tasks.publish.exports import without_bidi
+from tasks.publish.standings import wording
 from tasks.publish.standings.wording import digits_of
 
 DASH = "–"
@@ -35,9 +36,9 @@ def count(value: float | None) -> str:
     return DASH if value is None else f"{round(value):,}".replace(",", "\u202f")
 
 
-def percent(share: float | None, n_digits: int = 1) -> str:
+def percent(share: float | None, n_digits: int = 1, beside: float = 1.0) -> str:
     """A share of 0 to 1 as per cent; a dash for null."""
-    return DASH if share is None else f"{number(100 * share, n_digits)}\u202f%"
+    return DASH if share is None else wording.percent(share, n_digits, beside).replace(" ", "\u202f")
 
 
 def p_value(p: float | None) -> str:

@@ -73,7 +73,7 @@ def _shares(rows: Sequence[Row]) -> str:
     """The coverage of a blocked category, lowest and highest; with their dimensions where it is not the same in all of them."""
     by_share: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row["coverage"]):
-        by_share.setdefault(percent(row["coverage"]), []).append(row["dimension"])
+        by_share.setdefault(percent(row["coverage"], beside=row["coverage_floor"]), []).append(row["dimension"])
     if len(by_share) == 1 and len(rows) == rows[0]["n_means"]:
         return next(iter(by_share))
     ends = [f"{share} in {listed(dimensions)}" for share, dimensions in by_share.items()]

@@ -4,7 +4,6 @@ The rows are made in tasks/aggregate/exam.py; terminal, page, Markdown and index
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
@@ -12,9 +11,8 @@ from schemas.benchmark.exam import ExamReason, PlantedFault, Sight
 from schemas.metrics import BOARD
 from schemas.tables.nights import EXAM
 from schemas.tables.table import Table
+from tasks.publish.standings.wording import DASH, Row, percent
 
-Row = Mapping[str, Any]
-DASH = "–"
 _FAULTS = {PlantedFault.MISSPELT_TEXT: "misspelt text", PlantedFault.SWAPPED_PROMPT: "another prompt"}
 _VERDICTS = {Sight.SEES: "sees", Sight.BLIND: "blind", Sight.CANNOT_TELL: "can't tell"}
 
@@ -39,8 +37,9 @@ def share(row: Row, name: str) -> str:
     if row[name] is None:
         return DASH
     ends = row.get(f"{name}_low"), row.get(f"{name}_high")
-    told = f"{100 * row[name]:.0f} %"
-    return told if ends[0] is None or ends[1] is None else f"{told} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
+    if ends[0] is None or ends[1] is None:
+        return percent(row[name], 0)
+    return percent(row[name], 0) + f" [{percent(ends[0], 0)}, {percent(ends[1], 0)}]".replace(" %", "")
 
 
 def drop(row: Row) -> str:

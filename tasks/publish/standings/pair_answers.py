@@ -7,7 +7,7 @@ from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction
 from tasks.publish.standings.answers import best_of, listed
 from tasks.publish.standings.between_judges import best_by_each, found_by_each
 from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, verdict, win_rate
-from tasks.publish.standings.wording import counted
+from tasks.publish.standings.wording import counted, percent
 
 
 def pair_answers(board: PairBoard) -> list[str]:
@@ -94,8 +94,8 @@ def _of_judge(board: PairBoard) -> list[str]:
         return [f"{few} verdicts in both orders: too few to detect a position bias."]
     if bias["first_wins"] is None:
         return []
-    likes = f"picture shown first won {100 * bias['first_wins']:.0f} % of the verdicts (a tie counts as half)"
-    split, pairs = f"{100 * bias['order_dependent']:.0f} %", counted(bias["n_both_orders"], "pair")
+    likes = f"picture shown first won {percent(bias['first_wins'], 0)} of the verdicts (a tie counts as half)"
+    split, pairs = percent(bias["order_dependent"], 0), counted(bias["n_both_orders"], "pair")
     if board.has_repeats:
         return [f"On average over {pairs}, the {likes}, and the two orders disagree in {split} of the repeats."]
     return [f"The {likes}; in {split} of {pairs} the two orders disagree."]

@@ -14,7 +14,7 @@ from schemas.statuses.cells import CellStatus, ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
 from tasks.lake.object_store.cache_folder import bring
-from tasks.publish.standings.wording import DASH, best_first, counted, made_by
+from tasks.publish.standings.wording import DASH, best_first, counted, made_by, percent
 
 Row = Mapping[str, Any]
 VERDICTS = {
@@ -125,7 +125,7 @@ def win_rate(row: Row) -> str:
     if row["win_rate"] is None:
         return DASH
     low, high = (row[f"{end}_adjusted"] if row[f"{end}_adjusted"] is not None else row[end] for end in ("ci_low", "ci_high"))
-    return f"{100 * row['win_rate']:.1f} %" + ("" if low is None else f" [{100 * low:.1f}, {100 * high:.1f}]")
+    return percent(row["win_rate"]) + ("" if low is None else f" [{percent(low)}, {percent(high)}]".replace(" %", ""))
 
 
 def verdict(row: Row) -> str:

@@ -24,8 +24,6 @@ VERDICT_WORDS = {
     ComparisonVerdict.OPEN: "can't tell",
     ComparisonVerdict.FAILURES_COULD_TURN_IT: "failures could turn it",
 }
-
-
 _NOT_COMPARED = {
     ComparisonReason.RUBRIC_DIFFERS: "they were judged under different versions of the rubric",
     ComparisonReason.JUDGE_DIFFERS: "they have different judges",
@@ -145,7 +143,7 @@ def has_enough(row: Row) -> bool:
 def _too_few_scores(row: Row) -> str:
     """What blocks a row."""
     if not has_enough(row):
-        return f"{percent(row['coverage'])} of the judgements have a score"
+        return f"{percent(row['coverage'], beside=row['coverage_floor'])} of the judgements have a score"
     if row.get("n_prompts_smallest_category") != 0:  # older publications do not say it
         return "no judgement has a score" if not row["coverage"] else "no judgement of one category has a score"
     rest = f"{percent(row['coverage'])} of all judgements have one, but a mean over categories needs some in each"
@@ -223,9 +221,11 @@ def counted(n: int, what: str) -> str:
     return f"{f'{n:,}' if n else 'no'} {what}{'' if n == 1 else 's'}"
 
 
-def percent(share: float) -> str:
-    """Such as "99.5 %", as everywhere beside tables."""
-    return f"{100 * share:.1f} %"
+def percent(share: float, n_digits: int = 1, beside: float = 1.0) -> str:
+    """Such as "99.5 %"; with more digits where it would read as nothing, as all or as `beside`, and is none of these."""
+    others = [100 * end for end in (0.0, 1.0, beside) if end != share]
+    digits = (n for n in range(n_digits, 8) if all(round(100 * share, n) != round(end, n) for end in others))
+    return f"{number(100 * share, next(digits, n_digits))} %"
 
 
 def signed(value: float, n_digits: int = 2) -> str:
