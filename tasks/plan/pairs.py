@@ -112,7 +112,9 @@ def _samples(context: StageContext, rubric: Rubric) -> pl.DataFrame:
     texts = [_text(name) for name in rubric.columns]
     for rows in lake.scans(SAMPLES, dataset_id):
         is_known = pl.col("model") != UNKNOWN
-        mine = rows.filter(pl.col("source").is_in(sources), pl.col("status") != SampleStatus.DUPLICATE.value, is_known)
+        # a twin may be in a source that the rubric is not for; where it is not, it comes first, and is kept below
+        is_one = (pl.col("status") != SampleStatus.DUPLICATE.value) | pl.col("duplicate_of_sample_id").is_not_null()
+        mine = rows.filter(pl.col("source").is_in(sources), is_one, is_known)
         frame = with_pictures(mine.select(*_HELD, *texts).collect())
         shared = [_digests(role).alias(f"role {role}") for role in rubric.shared_roles]
         frame = frame.with_columns(*shared, shown=_digests(IMAGE))
@@ -161,7 +163,11 @@ def pair_rows(context: StageContext, asked: pl.DataFrame) -> pl.DataFrame:
     Beside PLAN_COLUMNS stand PAIR_COLUMNS, `part`, and `samples_part`, the part of the sample shown first.
     """
     rows = pl.concat(list(_rows_of(context, pl.concat([asked["sample_id"], asked["second_sample_id"]]).unique())))
-    rows = with_pictures(rows)
+    is_again = (pl.col("status") == SampleStatus.DUPLICATE.value) & pl.col("duplicate_of_sample_id").is_not_null()
+    rows = with_pictures(rows).with_columns(
+        status=pl.when(is_again).then(pl.lit(SampleStatus.OK.value)).otherwise("status"),
+        duplicate_of_sample_id=pl.lit(None, pl.String),  # a pair is the duplicate of none
+    )
     second = rows.select(
         second_sample_id="sample_id", second_model="model", second_checkpoint="checkpoint",
         second_status="status", second_pictures="pictures",

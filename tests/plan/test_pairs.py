@@ -18,7 +18,7 @@ from schemas.tables.table import conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
-from tasks.plan.pairs import meetings, named, paired
+from tasks.plan.pairs import meetings, named, pair_rows, paired
 from tests.support.contexts import stage_context
 
 A, B, C, D = ("m", "step-9"), ("m", "step-10"), ("m", "step-11"), ("n", "only")
@@ -90,6 +90,9 @@ def test_two_checkpoints_meet_on_each_shared_prompt_in_both_orders_once_for_all(
     assert pairs_of(tmp_path / "three", rows[::-1]) != [], "rows in another order"
 
 
+AGAIN = {"sample_id": digest("again"), "source_key": "again", "status": "duplicate", "duplicate_of_sample_id": digest("first")}
+
+
 @pytest.mark.parametrize(
     ("rows", "rubric", "n"),
     [
@@ -100,6 +103,10 @@ def test_two_checkpoints_meet_on_each_shared_prompt_in_both_orders_once_for_all(
                      id="another category"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", None)], "preference", 2, id="a lost picture: a pair unjudged"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", status="duplicate")], "preference", 0, id="a duplicate"),
+        pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", source_key="other"), sample("2", "cup", "b", **AGAIN)],
+                     "preference", 2, id="a duplicate of one in a source the rubric is not for"),
+        pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b"), sample("2", "cup", "b", **AGAIN)], "preference", 2,
+                     id="a duplicate beside its first"),
         pytest.param([sample("1", "cup", "a"), sample("2", "cup", "b", source_key="other", source="source-1")], "preference", 0,
                      id="a source the rubric is not for"),
     ],
@@ -112,6 +119,14 @@ def test_what_is_a_pair(tmp_path: Path, rows: list[dict[str, Any]], rubric: str,
         return
     with pytest.raises(NothingToJudgeError, match=r"\[pairs\] meet|meet = \[\"each_other\"\]"):
         pairs_of(tmp_path, rows, rubric)
+
+
+def test_a_pair_of_a_duplicate_is_asked_and_is_the_duplicate_of_none(tmp_path: Path) -> None:
+    rows = [one | {"source": "source-0"} for one in (sample("1", "cup", "a"), sample("2", "cup", "b", **AGAIN))]
+    rubrics = {"preference": load_rubric(SHIPPED / "preference")}
+    context = stage_context(lake_of(tmp_path, rows), rubrics, RunIds(dataset_id="d" * 64), pairs={"meet": ["each_other"]})
+    found = pair_rows(context, paired(context, rubrics["preference"]))
+    assert found.select("status", "duplicate_of_sample_id").rows() == [("ok", None)] * 2
 
 
 def test_one_checkpoint_alone_has_nobody_to_meet_and_is_no_fault(tmp_path: Path) -> None:
