@@ -93,13 +93,15 @@ def gate(
     lineage = Lineage.read(found.provenance().get(LINEAGE) or {})
     known = sorted({*_named_in(standings), *_named_in(won, "_a"), *_named_in(won, "_b")}, key=lineage.key)
     pairs = _pairs(known, lineage.before(known) | predecessors(comparisons), baseline, candidate or [])
+    caveats = caveats_of(lake_root, found, is_named=publication is not None)
+    if caveats.withdrawn is not None:
+        pairs = []  # nothing is ruled by what was taken back
     looked_at, met = (table.filter(pl.col("judge_model").is_in(judges)) for table in (standings, won))
     ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, **_tested_by(found))
     cells = _read(found, BENCHMARK_LONG)
     ruled = with_cells(ruled, cells)
     moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
-    caveats = caveats_of(lake_root, found, is_named=publication is not None)
     apart = _apart(met, pairs)
     unruled = _unruled(ruled, pairs, comparisons, apart)
     told = Told(

@@ -52,8 +52,11 @@ def test_all_who_read_what_was_taken_back_say_so_and_the_gate_does_not_pass(salo
     for more in ((), ("--allow-unknown",)):
         gate = salon("gate", NEWER, *more)
         assert (gate.code, f"Undecided: {TOLD}. Nothing is ruled by it" in gate.out) == (1, True), gate
+        assert "against" not in gate.out, "it has no table of rulings"
     said = json.loads(salon("gate", NEWER, "--format", "json").out)
     assert (said["outcome"], said["withdrawn"]["because"]) == ("unknown", "a clock was ahead")
+    assert (said["rulings"], said["unruled"]) == ([], [])
+    assert "no drop found" not in salon("gate", NEWER, "--format", "markdown").out
     export = salon("export", NEWER, "--to", "eee", "--name", "acme", "--out", "out")
     assert (export.code, TOLD in export.err, (lake.parent / "out").exists()) == (2, True, False), export
 
