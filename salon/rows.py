@@ -72,7 +72,8 @@ def turned_round(rows: "pl.DataFrame") -> "pl.DataFrame":
     pairs = [(name, f"{name[:-2]}_b") for name in rows.columns if name.endswith("_a")] + [("win", "loss"), *_ENDS]
     other = {name: partner for one, two in pairs for name, partner in ((one, two), (two, one)) if one in rows.columns}
     turned = rows.select(pl.col(other.get(name, name)).alias(name) for name in rows.columns)
-    turned = turned.with_columns(-pl.col(name) for name in _SIGNED if name in rows.columns)
+    signed = [name for name in _SIGNED if name in rows.columns]
+    turned = turned.with_columns(pl.when(pl.col(name) == 0).then(0.0).otherwise(-pl.col(name)).alias(name) for name in signed)
     return turned.with_columns(pl.col("verdict").replace(_TURNED)) if "verdict" in rows.columns else turned
 
 

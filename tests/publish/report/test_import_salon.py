@@ -16,6 +16,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 import salon
@@ -85,6 +86,8 @@ def test_a_comparison_seen_from_the_other_side_is_the_same_comparison(published:
         assert one["ci_low_adjusted"].to_list() == [None if value is None else -value for value in other["ci_high_adjusted"]]
         turned = [None if value is None else -value for value in other["delta_bound_ci_high"]]
         assert one["delta_bound_ci_low"].to_list() == turned
+        numbers = one.select(cs.float()).unpivot()["value"].drop_nulls()
+        assert "-0.0" not in map(str, numbers)
         assert one["win"].to_list() == other["loss"].to_list()
         assert set(one["checkpoint_a"]) == {checkpoint_a}
         verdicts = set(zip(one["verdict"], other["verdict"], strict=True))
