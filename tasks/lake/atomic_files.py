@@ -221,5 +221,7 @@ def place_folder(staged: Path, target: Path) -> None:
     if target.exists():
         target.rename(aside)
     staged.rename(target)
+    if aside.is_symlink():
+        aside.unlink()  # the link alone: what it names is another's
     shutil.rmtree(aside, ignore_errors=True)
     fsync_folder(target.parent)

@@ -16,7 +16,7 @@ from schemas.records import REPLY_FIELDS, JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from schemas.tables.stored import CHECKS, REPLIES, SAMPLES
 from schemas.tables.table import Table
-from tasks.lake.atomic_files import locked, write_bytes
+from tasks.lake.atomic_files import locked, place_folder, write_bytes
 from tasks.lake.markers import describe, describe_the_rest, what_is_wrong
 from tasks.lake.reading import Lake, open_lake
 from tasks.lake.writing import stage
@@ -101,6 +101,17 @@ def test_a_complete_partition_is_never_replaced(tmp_path: Path) -> None:
     assert lake.n_rows(CHECKS, "k") == 3
     assert lake.parts(CHECKS, "k")[0].stat().st_ino == before
     assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_a_folder_in_the_place_of_a_link_leaves_nothing_of_it_and_what_it_named_alone(tmp_path: Path) -> None:
+    staged, target, other = (tmp_path / name for name in (".out.1", "out", "other"))
+    for folder in (staged, other):
+        folder.mkdir()
+        (folder / "file").write_text(folder.name)
+    target.symlink_to(other)
+    place_folder(staged, target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
+    assert ((target / "file").read_text(), (other / "file").read_text()) == (".out.1", "other")
 
 
 def test_a_folder_without_its_marker_is_a_leftover_and_is_replaced(tmp_path: Path) -> None:
