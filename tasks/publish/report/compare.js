@@ -26,8 +26,11 @@
   const picture = ([sheet, x, y, width, height], label) => // the inner drawing cuts the sheet's other pictures off
     drawing("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
       drawing("svg", { width, height, viewBox: `${x} ${y} ${width} ${height}` }, drawing("image", { href: sheet })));
-  const number = (value, sign) =>
-    value === null ? "–" : (sign && value > 0 ? "+" : "") + value.toFixed(2).replace("-", "\u2212");
+  const number = (value, sign) => {
+    if (value === null) return "–";
+    const rounded = Number(value.toFixed(2)) + 0; // there is no "-0.00"
+    return (sign && rounded > 0 ? "+" : "") + rounded.toFixed(2).replace("-", "\u2212");
+  };
   const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null);
 
   const ORDERS = {

@@ -19,7 +19,6 @@ from tasks.publish.standings.wording import made_by
 
 PER_OUTCOME = 3
 """Pairs shown of each outcome, of a rubric and judge."""
-_TURN = pl.col("sample_id").hash(7)  # the same pairs in each making of the page, from all over the dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def pair_cards(lake: Lake, ids: RunIds, headlines: Mapping[str, str]) -> dict[tu
 def _cards(lake: Lake, ids: RunIds, judged: pl.LazyFrame, headline: str) -> Iterator[PairCard]:
     some = (
         judged.filter(pl.col("repeat") == 0)
-        .sort(_TURN, "second_sample_id")
+        .sort("sample_id", "second_sample_id")  # digests: from all over the dataset, and the same in each making of the page
         .head(_N_LOOKED_AT)
         .select("sample_id", "second_sample_id")
         .collect()

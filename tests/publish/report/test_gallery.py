@@ -163,3 +163,15 @@ def test_it_is_the_same_gallery_in_any_order_of_the_rows(made_of):
         write_parquet(conform(rows, SCORES), part, made.lake.root / "staging")
         fit_marker(made.lake, SCORES, made.provenance["identities"]["reading_id"])
         assert made.gallery() == first
+
+
+def test_a_checkpoint_is_chosen_by_its_whole_name(made_of, tmp_path):
+    """A browser folds the blanks of an option's text, and not those of its value."""
+    names = {"step  1", "step 1"}
+    made = made_of(made_by=[("north", name) for name in sorted(names)], n_prompts=4, categories=(None,))
+    page, beside = made.page().decode(), made.beside(tmp_path).read_text()
+    whole = {f"north / {name}" for name in names}
+    assert whole == set(re.findall(r'data-model="([^"]*)"', page))
+    for text, choice, offered in ((page, "model", whole), (beside, "a", names), (beside, "b", names)):
+        options = text.partition(f'<select name="{choice}">')[2].partition("</select>")[0]
+        assert offered == set(re.findall(r'value="([^"]+)"', options))
