@@ -158,9 +158,10 @@ def _numbered_prompts(run: StageContext) -> list[str]:
         if source.columns.get("prompt") != "stem":
             continue
         name = source_name(source, index)
-        mine = run.lake.collect(SAMPLES, run.ids.dataset_id, partial(_grouped, name))
-        found = mine.filter(pl.col("n") > 1).sort("first")
-        if 2 * found["n"].sum() > mine["n"].sum():
+        mine = run.lake.collect(SAMPLES, run.ids.dataset_id, partial(_texts, name)).unique()  # a part knows its own rows alone
+        of_each = mine.group_by("text").agg(n=pl.len(), first=pl.col("prompt").min())
+        found = of_each.filter(pl.col("n") > 1).sort("first")
+        if 2 * found["n"].sum() > len(mine):
             notes.append(
                 f"source {quote(name)}: {found['n'].sum():,} prompts, the pictures' names, are {counted(len(found), 'text')} "
                 f"with numbers at their end, such as {quote(found['first'][0], 60)}. If these are seeds, the judge reads them, "
@@ -170,12 +171,11 @@ def _numbered_prompts(run: StageContext) -> list[str]:
     return notes
 
 
-def _grouped(source: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Of a source by prompt without the number at its end, which may be the whole, how many there are, and the first."""
+def _texts(source: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The prompts of a source, and beside each `text`: the same without the number at its end, which may be the whole."""
     mine = rows.filter(pl.col("source") == source, ~pl.col("model").is_in(OFF_BOARD), pl.col("prompt").is_not_null())
-    prompts = mine.select("prompt").unique()
     text = pl.col("prompt").str.extract(f"^{NUMBERED}$", 1).fill_null(pl.col("prompt"))
-    return prompts.group_by(text=text).agg(n=pl.len(), first=pl.col("prompt").min())
+    return mine.select("prompt").unique().with_columns(text=text)
 
 
 def _differing_prompts(run: StageContext) -> list[str]:

@@ -4,11 +4,20 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from demo.drawing import draw_png
 from demo.painter import painted_scenes
+from flows.run.found import not_as_meant
+from rubrics.loading import SHIPPED, load_rubric
+from schemas.identities import RunIds
+from schemas.tables.stored import SAMPLES
+from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
 from tests.flows.flow_support import Said
+from tests.support.contexts import stage_context
+from tests.support.small_lake import filled_row
 
 pytestmark = pytest.mark.slow
 
@@ -120,6 +129,22 @@ def test_prompts_that_differ_by_a_number_at_their_end_alone_are_told(
     said = flat(salon("plan", write(f'path = "set"\ncolumns = {{ {columns} }}', *places)))
     note = "note source 'set': 4 prompts, the pictures' names, are 2 texts with numbers at their end, such as 'a red cup_1'."
     assert (note in said, "intervals are too narrow" in said) == (is_told, is_told)
+
+
+def test_numbered_prompts_of_all_parts_are_counted_together(tmp_path: Path) -> None:
+    """A quarter of a million rows is read at a time; a prompt that stands in two parts is one."""
+    lake = Lake(tmp_path)
+    staging = stage(lake, SAMPLES)
+    for part, prompts in enumerate((["a red cup_1", "dogs"], ["a red cup_2", "dogs"])):
+        rows = [{"source": "set", "model": "m", "checkpoint": "c", "prompt": prompt, "status": "ok"} for prompt in prompts]
+        frame = SAMPLES.frame([filled_row(SAMPLES, **row) for row in rows])
+        staging.write_part(part, frame.select(pl.all().repeat_by(65_000).explode()))
+    staging.commit("d" * 64)
+    source = {"reader": "imagefolder", "name": "set", "path": "set", "columns": {"prompt": "stem"}}
+    rubrics = {"alignment": load_rubric(SHIPPED / "alignment")}
+    context = stage_context(lake, rubrics, RunIds(dataset_id="d" * 64), sources=[source])
+    (note,) = not_as_meant(context)
+    assert "source 'set': 2 prompts, the pictures' names, are 1 text with numbers at their end, such as 'a red cup_1'" in note
 
 
 BOTH = ["a/red/1.png", "a/blue/2.png", "b/red/1.png", "b/blue/2.png"]
