@@ -73,7 +73,7 @@ def test_a_sample_has_a_mean_for_each_judge_and_none_across_them(made_of, became
     """Judges stand in order of their names; asked twice, none weighs more than the other."""
     made = made_of(n_prompts=2, judges=["eye", "ear"], n_repeats=2, became=became)
     start = texts(pages_of(made))[START]
-    assert '<select name="judge"><option>ear</option><option>eye</option></select>' in start
+    assert '<select name="judge"><option value="ear">ear</option><option value="eye">eye</option></select>' in start
     (index,) = re.findall(r'data-index="([^"]+)"', start)
     assert [scores for _, _, _, scores, _ in json.loads(html.unescape(index))["shots"]] == [expected] * 12
 
