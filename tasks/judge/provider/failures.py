@@ -23,8 +23,17 @@ NO_CREDIT_CODES = frozenset({
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance", "budget_exceeded",
 })  # fmt: skip
 KEY_CODES = frozenset({"invalid_api_key", "account_deactivated", "model_not_found"})
+_PASSING = frozenset({408, 409, 424, 425, 498, 499})
+"""It may do better next time: 424 where a hosted model's container failed (Bedrock, Azure), 498 without room (Groq's flex)."""
 # Words of providers that say it in prose alone.
 _FILTER_WORDS = re.compile(r"content[ _-]?(management )?(policy|filter)|safety system|usage polic", re.IGNORECASE)
+_BARRED = re.compile(
+    r"\b(?:(?:resource|account|organi[sz]ation|project|workspace|subscription|your access)\b.{0,40}"
+    r"\b(?:blocked|banned|disabled|suspended|terminated|deactivated)"
+    r"|(?:blocked|banned|disabled|suspended|terminated|deactivated) your (?:resource|account|organi[sz]ation|project|access))\b",
+    re.IGNORECASE,
+)
+"""Azure's, OpenAI's and Anthropic's of an account: where they name their content policy, no single request is meant."""
 _KEY_WORDS = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
 _BLIND = re.compile(r"image input is not supported|mmproj", re.IGNORECASE)
 """llama.cpp's, in a 500 or in a 400: it was started without the model's picture encoder."""
@@ -114,11 +123,7 @@ def read_told(error: object, detail: str) -> Answer:
     number = int(code) if isinstance(code, int) or (isinstance(code, str) and re.fullmatch(r"[0-9]{3}", code)) else 0
     if _NO_PATH.match(said):
         number = 404
-    if (
-        number in (401, 402, 403, 404, 405, 408, 409, 425, 429, 499)
-        or 500 <= number < 600
-        or _codes({"error": error}) & NO_CREDIT_CODES
-    ):
+    if number in {401, 402, 403, 404, 405, 429} | _PASSING or 500 <= number < 600 or _codes({"error": error}) & NO_CREDIT_CODES:
         status = _failure_status(number, {"error": error}, said)
         return Answer(status, one_line(detail), retry_after_s=_retry_delay_s({"error": error}))
     return bad(detail)
@@ -157,11 +162,13 @@ def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus
     if status_code == 429:
         return ReplyStatus.RATE_LIMITED
     is_blind = _BLIND.search(said) is not None
-    if not is_blind and (status_code >= 500 or status_code in (408, 409, 425, 499)):  # it may do better next time
+    if not is_blind and (status_code >= 500 or status_code in _PASSING):  # it may do better next time
         return ReplyStatus.SERVER_ERROR
-    if codes & FILTER_CODES or (status_code in (400, 403) and (_FILTER_WORDS.search(said) or _is_flagged(content))):
+    is_barred = status_code in (400, 403) and _BARRED.search(said) is not None
+    is_about_content = _is_flagged(content) or (_FILTER_WORDS.search(said) and not is_barred)
+    if codes & FILTER_CODES or (status_code in (400, 403) and is_about_content):
         return ReplyStatus.FILTERED
-    if status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said) or is_blind:
+    if is_barred or status_code in (401, 403, 404, 405) or codes & KEY_CODES or _KEY_WORDS.search(said) or is_blind:
         return ReplyStatus.UNAUTHORIZED
     return ReplyStatus.REJECTED
 

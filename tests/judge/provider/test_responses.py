@@ -19,6 +19,10 @@ def _error(message: str = "no", **fields: object) -> bytes:
 
 
 FLAGGED = 'openai/gpt-4o-mini requires moderation on OpenAI. Your input was flagged for "violence/graphic".'
+BARRED = (
+    "Your resource has been temporarily blocked because we detected behavior that may violate our content policy. "
+    "Please contact support."
+)
 FAILURES = [
     ("bad-request", 400, _error("temperature must be at most 2"), S.REJECTED),
     ("too-large", 413, b"<html>too large</html>", S.REJECTED),
@@ -33,6 +37,12 @@ FAILURES = [
         S.FILTERED,
     ),
     ("moderation-403-input", 403, _error(FLAGGED, code=403, metadata={"flagged_input": "a knight ..."}), S.FILTERED),
+    ("filter-own-words", 400, _error("Sensitive words detected by content filter"), S.FILTERED),
+    ("filter-request-blocked", 400, _error("The request was blocked by our content policy."), S.FILTERED),
+    ("barred-azure", 403, _error(BARRED, code="Forbidden"), S.UNAUTHORIZED),
+    ("barred-organization", 403, _error("Your organization has been disabled for violating our usage policies"), S.UNAUTHORIZED),
+    ("barred-400", 400, _error("This organization has been disabled.", type="invalid_request_error"), S.UNAUTHORIZED),
+    ("barred-by-us", 400, _error("We suspended your account: see our usage policies"), S.UNAUTHORIZED),
     ("key-403-metadata", 403, _error("no", code=403, metadata={"provider_name": "OpenAI", "reasons": []}), S.UNAUTHORIZED),
     ("key-403-metadata-words", 403, _error("no", code=403, metadata="reasons"), S.UNAUTHORIZED),
     ("key-401", 401, _error("Incorrect API key provided", code="invalid_api_key"), S.UNAUTHORIZED),
@@ -55,6 +65,8 @@ FAILURES = [
     ("server-503-html", 503, b"<html></html>", S.SERVER_ERROR),
     ("overloaded-529", 529, _error("overloaded"), S.SERVER_ERROR),
     ("request-timeout-408", 408, b"", S.SERVER_ERROR),
+    ("container-424", 424, _error("The model container failed"), S.SERVER_ERROR),
+    ("no-room-498", 498, _error("Flex tier capacity exceeded"), S.SERVER_ERROR),
     ("closed-request-499", 499, b"<html>client closed request</html>", S.SERVER_ERROR),
     ("redirect-307", 307, b"", S.BAD_RESPONSE),
     ("not-modified", 304, b"", S.BAD_RESPONSE),
