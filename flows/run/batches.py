@@ -20,7 +20,8 @@ from schemas.errors import InputError, ProviderError, SalonError
 from schemas.records import JudgeReply, Plan, PlannedPart
 from tasks.judge.batch.out import BatchOut, batches_out
 from tasks.judge.batch.run import JudgeByBatch, n_under_way
-from tasks.judge.outcome import Heard, Outcome
+from tasks.judge.outcome import Outcome
+from tasks.judge.tries import Heard
 from tasks.ledger.open_ledgers import opened
 from tasks.stopping import HEED_EVERY_S, check_not_stopped
 

@@ -15,11 +15,12 @@ from schemas.benchmark.file import Limits
 from schemas.records import JudgeReply, PlannedPart
 from tasks.judge.batch.run import is_by_batch, is_under_way
 from tasks.judge.budget.budget import attempts_per_run
-from tasks.judge.outcome import Heard, Outcome
+from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.retries import RETRIES
 from tasks.judge.shard import JudgeShard
 from tasks.judge.shard_requests import OnAttempt, OnReply
+from tasks.judge.tries import Heard
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
@@ -193,7 +194,7 @@ def _online(run: RunContext, parts: list[PlannedPart], n_of_run: int) -> Iterato
     def alone() -> Iterator[JudgeShard]:
         for part in parts:
             heard.append(Heard())
-            yield JudgeShard(part, limits, _on_reply(run, waiting, heard[-1]), _on_attempt(run, waiting))
+            yield JudgeShard(part, limits, _on_reply(run, waiting, heard[-1]), _on_attempt(run, waiting, heard[-1]))
 
     try:
         for outcome in run.executor.run(ShardCall(ask_judge, run.stage, shard, spends_money=True) for shard in alone()):
@@ -228,8 +229,9 @@ def _on_reply(run: RunContext, waiting: Waiting, heard: Heard) -> OnReply:
     return on_reply
 
 
-def _on_attempt(run: RunContext, waiting: Waiting) -> OnAttempt:
+def _on_attempt(run: RunContext, waiting: Waiting, heard: Heard) -> OnAttempt:
     def on_attempt(answer: Answer) -> None:
+        heard.hear_attempt(answer)
         run.reporter.count_attempts({answer.status.value: 1})
         run.reporter.hear_attempt(answer)
         if answer.status in RETRIES:

@@ -1,4 +1,4 @@
-"""What became of a shard, and of shards taken together. How it comes about is engine.py."""
+"""What became of a shard, and of shards taken together. How it comes about is engine.py, and in several tries tries.py."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
@@ -114,40 +114,6 @@ class Outcome:
 
 
 _APART = ("cost_usd", "is_stopped", "is_spent", "refused_usd")
-
-
-@dataclass(slots=True)
-class Heard:
-    """The replies that all tries of one shard stored: one made again, as its ledger is back, knows none of those before."""
-
-    _bought: Outcome = field(default_factory=Outcome)
-    _ended: list[tuple[str, str]] = field(default_factory=list)  # (request key, status), in the order they came
-
-    def hear(self, reply: JudgeReply) -> None:
-        """One more, durable."""
-        self._bought.count(reply)
-        self._ended.append((reply.request_key, reply.status.value))
-
-    def in_all_tries(self, last: Outcome) -> Outcome:
-        """The outcome of the last try with what those before it bought, which it found stored."""
-        n_before = len(self._ended) - last.n_replies
-        if not n_before:
-            return last
-        found = dict(self._ended[:n_before])
-        for key, _ in self._ended[n_before:]:  # asked a second time by the last try, which counts it
-            found.pop(key, None)
-        return replace(
-            last,
-            n_cached=max(0, last.n_cached - len(found)),
-            n_asked=last.n_asked + n_before,
-            n_replies=len(self._ended),
-            n_input_tokens=self._bought.n_input_tokens,
-            n_output_tokens=self._bought.n_output_tokens,
-            cost_usd=self._bought.cost_usd,
-            n_without_cost=self._bought.n_without_cost,
-            n_not_believed=self._bought.n_not_believed,
-            n_by_status=last.n_by_status + Counter(found.values()),
-        )
 
 
 def outage(

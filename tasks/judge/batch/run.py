@@ -70,7 +70,8 @@ class JudgeByBatch:
 
     `on_reply`, `on_progress`, `on_sent`, which is told of lines handed over, `on_look`, of each word of the provider on a batch,
     and `say`, of what people are to know meanwhile, are called in the calling thread. `leaving`: once set, it leaves its batches
-    at the provider, as where the process is told to stop.
+    at the provider, as where the process is told to stop. `in_doubt`, by request key, are lines that may have been billed, in all
+    tries: one made again finds them ended.
     """
 
     parts: Sequence[PlannedPart]
@@ -82,6 +83,7 @@ class JudgeByBatch:
     say: Callable[[str], object] = lambda _: None
     is_asking: bool = True
     leaving: threading.Event = field(default_factory=threading.Event)
+    in_doubt: Counter[str] = field(default_factory=Counter)
 
     @property
     def judge_model(self) -> str:
@@ -101,7 +103,7 @@ def judge_by_batch(
     with opened(context.ledger_url) as ledger:
         requests = PlannedRequests(context, asked.parts)
         n_in_flight, n_done = _n_in_flight(ledger, requests, judge.id), len(_done(ledger, requests))
-        if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)):
+        if not n_in_flight and not (asked.is_asking and n_done < len(requests.part_of)) and not asked.in_doubt:
             return Outcome(n_requests=len(requests.part_of), n_cached=n_done)
         usage = BatchUsage(ledger, requests, judge, ids.spends_from, limits.max_usd or 0.0)
 
@@ -109,6 +111,7 @@ def judge_by_batch(
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
             collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, asked.on_sent, usage)
+            collector.in_doubt = asked.in_doubt
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking,
                 asked.on_look, asked.say,

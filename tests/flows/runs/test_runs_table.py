@@ -1,5 +1,6 @@
 """The rows of `runs`: what every run bought stands in one, also of a run that ended while it asked. Their sum is the bill."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,30 @@ def test_what_was_bought_before_the_end_has_its_row(
     assert rows["cost_usd"].fill_null(0).to_list() == pytest.approx([10 * USD, (N_SAMPLES - 10) * USD, 0])
     assert rows["n_cached"].to_list() == [0, 10, N_SAMPLES]
     assert rows["n_asked"][0] > 10, "the attempt that ended it too"
+
+
+@pytest.mark.slow
+def test_what_may_have_been_billed_as_the_provider_restarted_stands_in_the_row_of_the_run_that_went_on(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request is tried once: the first try of the shard ends after eight of them, the second begins two seconds later."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url, limits="attempts_per_request = 1\nrequests_per_minute = 60000")
+    provider.script.extend([REPLY] * 4)
+    lost: list[float] = []
+
+    def look() -> None:
+        if not provider.script:
+            lost.append(time.monotonic())
+            provider.then = UNREACHABLE if lost[-1] - lost[0] < 1.5 else REPLY
+
+    provider.on_request = look
+    said = salon("run", file)
+    assert (said.code, "at least" in said.out) == (0, True), said.out + said.err
+    (row,) = runs(Lake(tmp_path / "lake")).to_dicts()
+    assert (row["n_asked"], row["is_at_least"], row["cost_usd"]) == (provider.n, True, pytest.approx(N_SAMPLES * USD))
+    assert provider.n >= N_SAMPLES + 8
 
 
 def test_tokens_that_no_reply_reported_are_not_known(

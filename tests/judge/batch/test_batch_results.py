@@ -1,5 +1,6 @@
 """Results that a provider has and does not give at once: fetched again, at every provider, before anything is bought again."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,26 @@ def test_results_that_stay_absent_are_asked_for_anew_and_counted_as_possibly_bil
     counts = dict(bench.rows("SELECT status, count(*) FROM attempts GROUP BY status"))
     assert counts == {"answered": N_REQUESTS, "timed_out": N_REQUESTS}
     bench.check_all_is_settled()
+
+
+def test_lines_without_a_reply_in_a_try_that_failed_may_have_been_billed_all_the_same(
+    make_bench: Callable[..., Bench], fields: dict[str, Any]
+) -> None:
+    """The provider is away as they are handed over anew; the second try finds nothing of the first batch."""
+    bench, lost = make_bench(), Counter[str]()
+    creation = CREATION[fields["provider"]]
+    judge = bench.judge(price={"input_usd_per_million": 1, "output_usd_per_million": 1})
+
+    def answer(call: str) -> tuple[int, bytes] | None:
+        if is_download(call) and call == downloads(bench)[0]:
+            return ABSENT
+        return (401, b"{}") if call.startswith(creation) and bench.wire.n(creation) == 2 else None
+
+    bench.wire.answer = answer
+    with pytest.raises(ProviderError):
+        bench.run(judge=judge, rules={"patience_s": 0.0}, in_doubt=lost)
+    outcome = bench.run(judge=judge, in_doubt=lost)
+    assert (outcome.n_answered, outcome.n_in_doubt, outcome.is_at_least) == (N_REQUESTS, N_REQUESTS, True)
 
 
 def test_results_that_end_early_are_fetched_again(make_bench: Callable[..., Bench]) -> None:
