@@ -169,7 +169,7 @@ class _Run:
     async def attempt(
         self, request: QueuedRequest, ask_index: int, pictures: list[RequestPicture], estimate: Estimate, opened: str | None
     ) -> tuple[Answer | NotSent, str, int]:
-        """(answer, id of the attempt it came from, attempts recorded so far): tries until it is final or no retry is left."""
+        """(answer, id of the attempt it came from, attempts sent so far): tries until it is final or no retry is left."""
         n_tried: Counter[ReplyStatus] = Counter()
         n_attempts = request.n_earlier[ask_index]
         while True:
@@ -193,7 +193,7 @@ class _Run:
                     ended = answer = self.admission.costs.settled(heard, estimate, payload.n_bytes)
             finally:
                 await self.admission.leave(estimate, ended)
-            n_attempts += 1
+            n_attempts += answer.is_sent
             self.outcome.count_attempt(answer)
             if self.shard.on_attempt is not None:
                 self.shard.on_attempt(answer)

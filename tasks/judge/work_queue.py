@@ -30,7 +30,7 @@ MANY_ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request to be asked from `ask_index` on; `n_earlier` counts the attempts that are recorded, by ask index."""
+    """A request to be asked from `ask_index` on; `n_earlier` counts the attempts that were sent, by ask index."""
 
     request_key: str
     variant: str | None

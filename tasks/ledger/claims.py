@@ -20,6 +20,7 @@ from schemas.errors import StoreError
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.pipelining import later
 from tasks.ledger.process_identity import EXPIRES_AFTER_S, RENEW_EVERY_S, Doubts, Process, expiry_us
+from tasks.ledger.spent import IS_SENT
 from tasks.ledger.statements import insert_where_absent, now_us
 from tasks.ledger.tables import ATTEMPTS, CLAIMS, OWNERS, REPLIES
 
@@ -46,13 +47,16 @@ _FOUND = union_all(
         CLAIMS.c.request_key.in_(_KEYS), CLAIMS.c.owner_id == _OWNER
     ),
     select(REPLIES.c.request_key, literal(_REPLY), REPLIES.c.ask_index, literal(0)).where(REPLIES.c.request_key.in_(_KEYS)),
-    select(ATTEMPTS.c.request_key, literal(_ATTEMPTS), ATTEMPTS.c.ask_index, func.count())
+    select(ATTEMPTS.c.request_key, literal(_ATTEMPTS), ATTEMPTS.c.ask_index, func.count().filter(IS_SENT))
     .where(ATTEMPTS.c.request_key.in_(_KEYS))
     .group_by(ATTEMPTS.c.request_key, ATTEMPTS.c.ask_index),
 )
-"""(request_key, what, ask_index, how many): all there is to know of the keys, in one question."""
-_FIRST_TRIED = select(ATTEMPTS.c.request_key, func.min(ATTEMPTS.c.started_at_us)).where(ATTEMPTS.c.request_key.in_(_KEYS))
-
+"""(request_key, what, ask_index, how many): all there is to know of the keys, in one question. A re-ask that is owed has none."""
+_FIRST_TRIED = (
+    select(ATTEMPTS.c.request_key, func.min(ATTEMPTS.c.started_at_us))
+    .where(ATTEMPTS.c.request_key.in_(_KEYS), IS_SENT)
+    .group_by(ATTEMPTS.c.request_key)
+)
 
 _KEPT_US = 86_400 * 1_000_000
 """Rows of killed processes are swept after a day: after a pause, or where a clock was set, a living one's mutex looks over."""
@@ -181,7 +185,7 @@ class Claims:
 
 def _tried_for_s(connection: Connection, keys: list[str]) -> dict[str, float]:
     moment_us = now_us(connection)
-    rows = connection.execute(_FIRST_TRIED.group_by(ATTEMPTS.c.request_key), {"keys": keys}).all()
+    rows = connection.execute(_FIRST_TRIED, {"keys": keys}).all()
     return {key: (moment_us - first_us) / 1e6 for key, first_us in rows}
 
 

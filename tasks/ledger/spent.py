@@ -19,9 +19,10 @@ _IS_OF_LINE = and_(BATCH_LINES.c.request_key == _A.request_key, BATCH_LINES.c.at
 _IS_NOT_CREATED = (  # a line of a batch that was declared, and never created or refused
     exists().where(_IS_OF_LINE, BATCHES.c.token == BATCH_LINES.c.token, BATCHES.c.create_sent_at_us.is_(None)).correlate(ATTEMPTS)
 )
-_IS_SENT = or_(_IS_IN_DOUBT, _A.status.not_in([ReplyStatus.NOT_ASKED.value, ReplyStatus.UNREACHABLE.value]))
+IS_SENT = or_(_IS_IN_DOUBT, _A.status.not_in([ReplyStatus.NOT_ASKED.value, ReplyStatus.UNREACHABLE.value]))
+"""Whether an attempt left this machine, or may have: one that stood in a queue, or found nobody, says nothing of its request."""
 _SENT = select(func.count(), func.count().filter(_IS_IN_DOUBT)).where(
-    _A.request_key.in_(KEYS_LISTED), _A.started_at_us >= _SINCE, _IS_SENT, ~_IS_NOT_CREATED
+    _A.request_key.in_(KEYS_LISTED), _A.started_at_us >= _SINCE, IS_SENT, ~_IS_NOT_CREATED
 )
 _BOUGHT = select(
     func.count(_R.request_key.distinct()),

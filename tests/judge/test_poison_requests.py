@@ -11,6 +11,7 @@ from sqlalchemy import update
 
 from schemas.benchmark.file import Limits
 from schemas.errors import ProviderDownError
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import Outcome
 from tasks.judge.poison_requests import LONG_S
 from tasks.judge.retries import RETRIES, Retry
@@ -85,6 +86,26 @@ def test_a_provider_that_goes_down_in_mid_shard_is_down_before_a_minute_is_over(
         assert run(requests, limits=limits, n_failures_to_stop=4).n_answered == n_good
     assert time.monotonic() - started < 30
     assert len(ledger.known(requests["request_key"])) == n_good
+
+
+def test_requests_that_found_nobody_in_earlier_runs_tell_of_the_provider_when_it_fails_them(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    """A server that was not started for some nights, and then does not work: nothing was tried in vain."""
+
+    async def find_nobody(request_key: str) -> None:
+        for _ in range(3 * RETRIES[ReplyStatus.SERVER_ERROR].n_attempts):
+            attempt_id = await ledger.begin(request_key, 0, "judge")
+            await ledger.fail(attempt_id, ReplyStatus.UNREACHABLE, "no connection: refused")
+
+    async def find_nobody_for_any() -> None:
+        await asyncio.gather(*map(find_nobody, requests["request_key"]))
+
+    asyncio.run(find_nobody_for_any())
+    _asked_before(ledger, 2 * LONG_S)
+    provider.then = provider.play(**FAILS)
+    with pytest.raises(ProviderDownError):
+        run(requests)
 
 
 def test_requests_that_the_provider_fails_while_it_answers_more_others_are_the_cause_themselves(

@@ -20,7 +20,7 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
 from schemas.records import JudgeReply
-from schemas.statuses.rows import ReplyOrigin, ReplyStatus
+from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome
 from tasks.judge.work_queue import QUEUED_COLUMNS, WorkQueue
 from tasks.lake.reading import Lake
@@ -62,6 +62,25 @@ def test_what_one_has_claimed_another_does_not_get(ledger: Ledger) -> None:
     found = _take(ledger, two, KEYS)
     assert (found.ours, found.elsewhere, found.done) == (set(KEYS[4:]), set(KEYS[:4]), frozenset())
     assert _take(ledger, one, KEYS[:4]).ours == set(KEYS[:4])  # one's own claim is no obstacle
+
+
+def test_only_attempts_that_may_have_been_sent_count_and_a_reask_that_waits_is_owed(ledger: Ledger) -> None:
+    async def ask(request_key: str, ask_index: int, *ends: tuple[ReplyStatus, str]) -> None:
+        for status, detail in ends:
+            await ledger.fail(await ledger.begin(request_key, ask_index, "m"), status, detail)
+
+    async def ask_all() -> None:
+        await ask(KEYS[0], 0, (ReplyStatus.NOT_ASKED, "stopped"), (ReplyStatus.UNREACHABLE, "no connection"))
+        await ask(KEYS[1], 0, (ReplyStatus.UNREACHABLE, f"{LOST_ON_THE_WAY}; it may"), (ReplyStatus.SERVER_ERROR, "HTTP 500"))
+        await ledger.begin(KEYS[1], 0, "m")  # of a process that was killed
+        await ask(KEYS[2], 1, (ReplyStatus.NOT_ASKED, "waits for the next batch"))
+
+    ledger.store([JudgeReply(KEYS[2], 0, ReplyStatus.ANSWERED, "m", ReplyOrigin.BATCH)])
+    asyncio.run(ask_all())
+    claims = Claims(ledger)
+    found = _take(ledger, claims, KEYS[:3])
+    assert (found.n_attempts, found.due) == ({(KEYS[0], 0): 0, (KEYS[1], 0): 3, (KEYS[2], 1): 0}, {KEYS[2]})
+    assert asyncio.run(claims.tried_for_s(KEYS[:3])).keys() == {KEYS[1]}
 
 
 def test_a_reply_ends_the_waiting_and_a_released_claim_is_free(ledger: Ledger) -> None:

@@ -12,11 +12,11 @@ from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, u
 from sqlalchemy.engine import Connection
 
 from schemas.errors import InputError
-from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.usage import give_back_reserved
 from tasks.judge.provider.base import Provider, is_loopback
 from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
+from tasks.ledger.spent import IS_SENT
 from tasks.ledger.statements import machine_of, now_us
 from tasks.ledger.tables import ATTEMPTS, BATCH_LINES, BATCHES, CLAIMS, OWNERS, REPLIES
 
@@ -194,9 +194,7 @@ def keys_of(connection: Connection, token: str) -> list[str]:
 def lines_of(connection: Connection, token: str) -> list[BatchLine]:
     """The lines of a batch that are not settled."""
     ask = (ATTEMPTS.c.request_key == BATCH_LINES.c.request_key) & (ATTEMPTS.c.ask_index == BATCH_LINES.c.ask_index)
-    # An attempt that ended as not_asked stood in a queue: nobody worked on it.
-    was_sent = ATTEMPTS.c.status.is_(None) | (ATTEMPTS.c.status != ReplyStatus.NOT_ASKED.value)
-    n_sent = select(func.count()).select_from(ATTEMPTS).where(ask, was_sent).scalar_subquery()
+    n_sent = select(func.count()).select_from(ATTEMPTS).where(ask, IS_SENT).scalar_subquery()
     stored = (REPLIES.c.request_key == BATCH_LINES.c.request_key) & (REPLIES.c.ask_index == BATCH_LINES.c.ask_index)
     line = (BATCH_LINES.c.request_key, BATCH_LINES.c.ask_index, BATCH_LINES.c.attempt_id)
     found = select(*line, n_sent, REPLIES.c.status).outerjoin(REPLIES, stored).where(BATCH_LINES.c.token == token)
