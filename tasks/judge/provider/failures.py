@@ -174,7 +174,10 @@ def _failure_status(status_code: int, content: object, said: str) -> ReplyStatus
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait by `retry-after-ms`, else by `retry-after` (seconds or an HTTP date); None where neither can be read."""
+    """Seconds to wait by `retry-after-ms`, else by `retry-after` (seconds or an HTTP date); None where neither can be read.
+
+    A date is reckoned from the response's own: the clock of this machine may be minutes off.
+    """
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -182,12 +185,17 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     seconds = _seconds(value)
     if seconds is not None or not value:
         return seconds
+    moment = _http_date(value)
+    now = _http_date(headers.get("date", "")) or now or datetime.now(UTC)
+    return None if moment is None else max(0.0, (moment - now).total_seconds())
+
+
+def _http_date(value: str) -> datetime | None:
     try:
         moment = email.utils.parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def one_line(text: str) -> str:

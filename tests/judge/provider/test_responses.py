@@ -416,6 +416,12 @@ WAITS = [
     ("date", {"retry-after": "Sun, 01 Mar 2026 12:00:30 GMT"}, 30.0),
     ("date-past", {"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
     ("date-without-zone", {"retry-after": "Sun, 01 Mar 2026 12:00:30"}, 30.0),
+    (
+        "date-by-the-server's-clock",
+        {"retry-after": "Sun, 01 Mar 2026 12:10:05 GMT", "date": "Sun, 01 Mar 2026 12:10:00 GMT"},
+        5.0,
+    ),
+    ("date-beside-a-bad-one", {"retry-after": "Sun, 01 Mar 2026 12:00:30 GMT", "date": "now"}, 30.0),
     ("infinite", {"retry-after": "inf"}, None),
     ("huge", {"retry-after": "1e999"}, None),
     ("negative", {"retry-after": "-3"}, None),
