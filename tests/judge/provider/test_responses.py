@@ -178,6 +178,8 @@ def test_an_error_in_a_200_means_what_the_status_it_names_does(body: bytes, expe
     answer = read_answer(200, {}, body)
     assert answer.status == expected
     assert (answer.detail or "").startswith("a 200 w")
+    is_passing = expected in (S.RATE_LIMITED, S.SERVER_ERROR)
+    assert read_answer(200, {"retry-after": "45"}, body).retry_after_s == (45 if is_passing else None)
 
 
 @pytest.mark.parametrize("body", BAD_200.values(), ids=BAD_200.keys())

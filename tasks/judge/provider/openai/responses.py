@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.exchange import NOTHING_SAID, Answer, SaidLimit, SaidLimits
-from tasks.judge.provider.failures import read_failure
+from tasks.judge.provider.failures import read_failure, retry_after_s
 from tasks.judge.provider.openai.completions import read_completion
 
 _LIMIT_HEADERS = tuple(
@@ -19,6 +20,8 @@ _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-
 def read_answer(status_code: int, headers: Mapping[str, str], body: bytes) -> Answer:
     """The typed meaning of a whole HTTP response. Never raises."""
     answer = read_completion(body) if 200 <= status_code < 300 else read_failure(status_code, headers, body)
+    if answer.status in (ReplyStatus.RATE_LIMITED, ReplyStatus.SERVER_ERROR) and answer.retry_after_s is None:
+        answer = replace(answer, retry_after_s=retry_after_s(headers))  # of a 200 that holds nothing but an error
     said = limits(headers)
     return answer if said == NOTHING_SAID else replace(answer, limits=said)
 
