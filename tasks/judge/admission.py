@@ -79,15 +79,22 @@ class AdmissionControl:
         What it gives is to be called when the payload is being sent: a commit lets hundreds go on in one moment, and only so
         many payloads are made and not yet being sent.
         """
-        async with self.session.places:
+        while True:
             while self.rate_limiter.paused_s > 0 and not stopping.is_set():
                 await self.rate_limiter.wait(0, stopping)
+            await self.session.places.acquire()
+            if self.rate_limiter.paused_s <= 0 or stopping.is_set():
+                break
+            self.session.places.release()  # a pause lasts minutes, and the places are other judges' too
+        try:
             await self.session.payloads.acquire()
             end = _once(self.session.payloads.release)
             try:
                 yield None if stopping.is_set() else end
             finally:
                 end()
+        finally:
+            self.session.places.release()
 
     async def leave(self, estimate: Estimate, ended: Ended) -> None:
         """Give the place back and charge what the attempt took; of one in doubt, the worst is assumed."""

@@ -1,5 +1,6 @@
 """What the shards of a process share while they ask: places in flight, connections, the ramp. Against a real server."""
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,9 +16,12 @@ from schemas.benchmark.judges import Judge
 from schemas.identities import RunIds
 from schemas.records import PlannedPart
 from schemas.tables.stored import REQUESTS
+from tasks.judge.admission import open_admission
+from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.rate_limit.concurrency import START
 from tasks.judge.rate_limit.store import latency_seen
 from tasks.judge.runtime import LOOP
+from tasks.judge.session import Session
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
 from tasks.ledger.ledger import Ledger
@@ -57,6 +61,38 @@ def test_shards_at_the_same_time_have_no_more_in_flight_than_one_may(provider: A
         assert [shard.result() for shard in shards] == [20] * 4
     assert provider.peak <= 12
     assert len(provider.connections) <= 12 * len(models)
+
+
+def test_what_a_paused_key_has_prepared_takes_no_place_of_another_judge(ledger: Ledger, judge: Judge, rubric: Rubric) -> None:
+    """The pause begins before some have a place, and while others wait for one."""
+    limits, sent = Limits(concurrency=2), list[str]()
+
+    async def prepare(model: str, places: asyncio.Semaphore, first: float, then: float) -> None:
+        client = OpenAIProvider(judge.model_copy(update={"model": model}), limits.concurrency, limits.deadline_s)
+        session = await Session.begin(ledger, client, limits, places)
+        async with open_admission(ledger, session, rubric, limits, "run") as admission:
+
+            async def send() -> None:
+                async with admission.sending(asyncio.Event()):
+                    sent.append(model)
+
+            await session.rate_limiter.pause(first)
+            waiting = [asyncio.create_task(send()) for _ in range(4)]
+            await asyncio.sleep(0.05)
+            await session.rate_limiter.pause(then)
+            await asyncio.gather(*waiting)
+        await client.close()
+
+    async def ask() -> None:
+        places = asyncio.Semaphore(limits.concurrency)
+        async with places, places:
+            both = [asyncio.create_task(prepare(*one)) for one in (("a", places, 0.2, 0), ("b", places, 0, 1.5))]
+            await asyncio.sleep(0.5)
+        free = asyncio.create_task(prepare("c", places, 0, 0))
+        await asyncio.gather(*both, free)
+
+    asyncio.run(ask())
+    assert (sorted(sent[:8]), sent[8:]) == (["a"] * 4 + ["c"] * 4, ["b"] * 4)
 
 
 def test_shards_given_to_a_worker_together_overlap(

@@ -419,7 +419,7 @@ WAITS = [
     ("date-past", {"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
     ("date-without-zone", {"retry-after": "Sun, 01 Mar 2026 12:00:30"}, 30.0),
     (
-        "date-by-the-server's-clock",
+        "date-by-its-own-clock",
         {"retry-after": "Sun, 01 Mar 2026 12:10:05 GMT", "date": "Sun, 01 Mar 2026 12:10:00 GMT"},
         5.0,
     ),
