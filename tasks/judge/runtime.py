@@ -48,7 +48,11 @@ class SharedLoop:
             tasks[0].cancel()
 
         with self.held():
-            loop = self._started()
+            try:
+                loop = self._started()
+            except BaseException:
+                work.close()
+                raise
             loop.call_soon_threadsafe(start)  # in the caller's context
             return _wait(done, lambda: loop.call_soon_threadsafe(cancel))
 
@@ -84,11 +88,20 @@ class SharedLoop:
         with self._lock:
             if self._running is None:
                 started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-                stay = self._stay(started)
-                thread = threading.Thread(target=asyncio.run, args=(stay,), name="salon-judging", daemon=True)
+                thread = threading.Thread(target=self._run_loop, args=(started,), name="salon-judging", daemon=True)
                 thread.start()
                 self._running = (thread, *started.result())
             return self._running[1]
+
+    def _run_loop(self, started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+        stay = self._stay(started)
+        try:
+            asyncio.run(stay)
+        except BaseException as error:
+            if started.done():
+                raise
+            stay.close()
+            started.set_exception(error)  # no loop without descriptors: who waits for it would wait for ever
 
     async def _stay(self, started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
         end = asyncio.Event()

@@ -53,6 +53,34 @@ def test_what_is_kept_is_opened_once_and_closed_with_the_loop_which_a_holder_mak
     assert shared.run(shared.kept("a", opened)) == 3
 
 
+def test_a_loop_that_cannot_be_made_fails_and_is_made_once_there_are_descriptors_again() -> None:
+    """In a process of its own, whose limit is reached."""
+    script = """
+import os, resource
+from tasks.judge.runtime import SharedLoop
+
+async def work():
+    return 1
+
+shared, taken = SharedLoop(), []
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+try:
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    pass
+try:
+    shared.run(work())
+except OSError as error:
+    told = error.strerror
+for one in taken:
+    os.close(one)
+print(told, shared.run(work()))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=30)
+    assert ended.stdout == "Too many open files 1\n", ended.stderr
+
+
 def test_what_could_not_be_opened_is_tried_again() -> None:
     shared, tried = SharedLoop(), list[int]()
 
