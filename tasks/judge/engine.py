@@ -21,7 +21,7 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.pictures import digests_of
 from tasks.judge.poison_requests import Failing, Tried
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent, RequestPicture
-from tasks.judge.readings import Readings, Sight, is_reaskable, reading_of
+from tasks.judge.readings import Readings, Sight, is_reaskable
 from tasks.judge.retries import Breaker
 from tasks.judge.shard_requests import Shard
 from tasks.judge.work_queue import LEAST_BLOCK, QueuedRequest, WorkQueue
@@ -152,7 +152,7 @@ class _Run:
                     await self.queue.claims.give_back(request.request_key)
                 break
             reply = self.reply(request, ask_index, answer, n_attempts)
-            read = reading_of(self.shard.rubric, request.variant, request.facts_json, answer)
+            read = await self.shard.reading(request, answer, attempt_id, reply)
             is_reasked = ask_index == 0 and is_reaskable(read)
             reason = self.breaker.readings.record(read)
             if self.breaker.readings.is_open:

@@ -13,11 +13,11 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.benchmark.file import Gate, Limits
 from schemas.errors import CorruptLakeError, StoreError
-from schemas.records import JudgeReply
+from schemas.records import JudgeReply, ParsedScore
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.provider.base import Provider
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
-from tasks.judge.readings import FirstReplies
+from tasks.judge.readings import FirstReplies, reading_of
 from tasks.judge.retries import (
     MAX_RETRY_AFTER_S,
     RETRIES,
@@ -63,6 +63,14 @@ class Shard:
             return self.provider.payload(parameters, messages, pictures)
         except CorruptLakeError:
             await self.ledger.fail(attempt_id, ReplyStatus.NOT_ASKED, "its picture could not be read")
+            raise
+
+    async def reading(self, request: QueuedRequest, answer: Answer, attempt_id: str, reply: JudgeReply) -> ParsedScore | None:
+        """What a final answer says. Its reply is stored also where reading it raises, or each run would buy it anew."""
+        try:
+            return reading_of(self.rubric, request.variant, request.facts_json, answer)
+        except Exception:
+            await self.finish(attempt_id, reply, is_reasked=False)
             raise
 
     async def finish(self, attempt_id: str, reply: JudgeReply, *, is_reasked: bool) -> str | None:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pytest
 
@@ -20,6 +21,7 @@ from tasks.judge.outcome import Outcome
 from tasks.judge.readings import N_SPREAD, N_UNREADABLE, Sight, is_reaskable, spread, why_nothing
 from tasks.judge.runtime import LOOP
 from tasks.lake.reading import Lake
+from tasks.ledger.ledger import Ledger
 from tests.support.asking import ask_shard
 from tests.support.contexts import plan_part
 from tests.support.servers.provider import Play, Provider, completion
@@ -220,3 +222,14 @@ def test_each_reason_has_its_sentence_with_numbers_and_limits_as_they_are() -> N
     assert commonest(counts) == [(R.NOT_FOUND, 3), (R.EMPTY, 2), (R.OUT_OF_RANGE, 2)]
     silent = {R.RULE_VIOLATION, R.NOT_APPLICABLE, R.NOT_ASKED_FOR}
     assert {reason for reason, _ in commonest(dict.fromkeys(R, 1))} == set(R) - silent
+
+
+def test_a_reply_whose_reading_raises_is_stored_and_not_bought_again(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger
+) -> None:
+    """No reply is known that does so: here the facts beside it cannot be read."""
+    damaged = requests[:1].with_columns(facts_json=pl.lit("{"))
+    with pytest.raises(orjson.JSONDecodeError):
+        run(damaged)
+    assert ledger.known(damaged["request_key"]) == set(damaged["request_key"])
+    assert (run(damaged).n_cached, provider.n) == (1, 1)

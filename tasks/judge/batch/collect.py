@@ -174,7 +174,11 @@ class Collector:
             n_attempts=line.n_attempts,
             cost_usd=self.cost_of(ended),
         )
-        is_reasked = line.ask_index == 0 and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
+        try:
+            is_reasked = line.ask_index == 0 and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
+        except Exception:
+            await self.ledger.finish(line.attempt_id, reply, is_reasked=False)  # paid for, whatever it says
+            raise
         opened = await self.ledger.finish(line.attempt_id, reply, is_reasked=is_reasked)
         if opened is not None:
             await self.ledger.fail(opened, ReplyStatus.NOT_ASKED, "waits for the next batch")

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import shutil
 import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,15 @@ from schemas.errors import AccountError, BatchLostError, InputError, ProviderErr
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from schemas.tables.stored import REQUESTS
+from tasks.judge.batch.collect import Collector
 from tasks.judge.batch.run import is_by_batch
+from tasks.judge.batch.state import Batch, BatchState, custom_id, declare
+from tasks.judge.model_pin import ModelPin
+from tasks.judge.provider.exchange import Answer
+from tasks.judge.work_queue import PlannedRequests
 from tasks.lake.reading import Lake
+from tasks.lake.writing import stage
+from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.tables import BATCHES
 from tests.judge.batch.batch_bench import (
@@ -57,6 +66,40 @@ def make_bench(planned: tuple[Lake, list[PlannedPart]], tmp_path: Path) -> Itera
     yield make
     for wire in wires:
         wire.close()
+
+
+def test_a_reply_whose_reading_raises_is_stored_and_its_line_let_go_by_the_next_run(
+    make_bench: Callable[..., Bench], tmp_path: Path
+) -> None:
+    """No reply is known that does so: here the facts beside it cannot be read."""
+    bench, whole = make_bench(), make_bench().lake
+    bench.lake = Lake(tmp_path / "lake")
+    shutil.copytree(whole.root, bench.lake.root)
+    bench.lake.marker(REQUESTS, PLAN).unlink()
+    shutil.rmtree(bench.lake.partition(REQUESTS, PLAN))
+    staging = stage(bench.lake, REQUESTS)
+    for part in bench.parts:
+        requests = whole.read_part(REQUESTS, PLAN, part.index)
+        is_damaged = (pl.int_range(pl.len()) == 0) & (part.index == 0)
+        facts = pl.when(is_damaged).then(pl.lit("{")).otherwise("facts_json")
+        staging.write_part(part.index, requests.with_columns(facts_json=facts))
+    staging.commit(PLAN)
+    (key,) = bench.lake.read_part(REQUESTS, PLAN, 0)["request_key"][:1]
+    with Ledger(bench.ledger_url) as ledger:
+        asyncio.run(_collect(ledger, bench, key))
+        assert ledger.known([key]) == {key}
+
+
+async def _collect(ledger: Ledger, bench: Bench, key: str) -> None:
+    claims, said = Claims(ledger), Answer(ReplyStatus.ANSWERED, text="Score: 3")
+    batch = Batch("t" * 32, "e", "K", JUDGE, BatchState.LIVE, 1, 9, holder_id=claims.owner_id)
+    await claims.take([key])
+    await ledger.alone(partial(declare, batch=batch, ask_indexes={key: 0}, reserved_nusd={}))
+    requests, pin = PlannedRequests(bench.context(), bench.parts), ModelPin(ledger, PLAN, bench.judge())
+    collector = Collector(ledger, requests, JUDGE, pin, 12, lambda _: None)
+    with pytest.raises(json.JSONDecodeError):
+        await collector.collect(batch.token, [(custom_id(key, 0), said)])
+    assert await collector.collect(batch.token, []) == []
 
 
 def test_a_batch_gets_the_replies_that_asking_online_gets(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
