@@ -142,7 +142,7 @@ class Costs:
         return (estimate.worst_usd or 0.0) if is_completion or is_unknown else 0.0
 
     def observe(self, estimate: Estimate, answer: Answer) -> None:
-        """Count what an answer reports; one above its bound raises the bound of all that follow."""
+        """Count what an answer reports; one above its bound raises that of each request estimated later."""
         reported = (answer.n_input_tokens, answer.n_cached_tokens, answer.n_output_tokens)
         self.seen.add(estimate.n_input_estimated, estimate.n_input_bound, *reported)
         self._bound_ratio = max(self._bound_ratio, self.seen.bound_ratio)
