@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -154,10 +155,11 @@ async def _until_stopped(run: BatchRun, stops: Sequence[threading.Event]) -> boo
     else:
         return is_stopped
     finally:
-        beside.cancel()
-        await run.collector.finish()
-        await run.claims.release()
-        await provider.close()
+        async with AsyncExitStack() as ends:  # each of them, also where one before it fails
+            ends.push_async_callback(provider.close)
+            ends.push_async_callback(run.claims.release)
+            ends.push_async_callback(run.collector.finish)
+            beside.cancel()
 
 
 async def _is_offered(judge: Judge) -> bool:

@@ -4,10 +4,12 @@ import asyncio
 import json
 import shutil
 import signal
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from sqlalchemy import update
 
 from demo.world import JUDGE
 from schemas.benchmark.judges import Judge, Price
-from schemas.errors import AccountError, BatchLostError, InputError, ProviderError, RejectedError
+from schemas.errors import AccountError, BatchLostError, InputError, ProviderError, RejectedError, StoreError
 from schemas.records import JudgeReply, PlannedPart
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from schemas.tables.stored import REQUESTS
@@ -391,6 +393,21 @@ def test_a_process_that_is_told_to_end_leaves_its_batch(make_bench: Callable[...
     assert polled.wait(60)
     child.process.terminate()
     assert child.told(within_s=5) == [0, N_REQUESTS, True]
+
+
+def test_a_run_whose_replies_cannot_be_stored_holds_nothing_afterwards(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench()
+    path = Path(bench.ledger_url.removeprefix("sqlite:///"))
+
+    def refuse(moment: str, call: str) -> None:
+        if (moment, call) == ("after", "POST /batches"):
+            with closing(sqlite3.connect(path)) as connection, connection:
+                connection.execute("CREATE TRIGGER full BEFORE INSERT ON replies BEGIN SELECT RAISE(ABORT, 'no room'); END")
+
+    bench.wire.on_call = refuse
+    with pytest.raises(StoreError, match="no room"):
+        bench.run()
+    assert bench.rows("SELECT * FROM owners WHERE owner_id NOT IN (SELECT token FROM batches)") == []
 
 
 def test_only_fetching_asks_nothing(make_bench: Callable[..., Bench]) -> None:
