@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert
 from sqlalchemy.engine import Connection
 
 from schemas.benchmark.judges import Judge
@@ -229,7 +228,7 @@ def _stored(connection: Connection, rows: Sequence[_Row]) -> list[str | None]:
             n_sent = max(1, n_attempts.get(ask, 0) + 1 - ask[1])  # what is recorded of a re-ask began as owed, not sent
             replies.append(queries.received_row(row.reply) | {"n_attempts": n_sent})
     if replies:
-        connection.execute(insert(REPLIES), replies)
+        connection.execute(insert_where_absent(connection.engine, REPLIES), replies)  # a run may store one meanwhile, on a server
     if attempts:
         connection.execute(insert_where_absent(connection.engine, ATTEMPTS), attempts)
     return before
