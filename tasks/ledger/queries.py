@@ -164,9 +164,10 @@ def digests(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int]
     return {(key, ask_index): digest for key, ask_index, digest in _rows(connection, _DIGESTS, keys)}
 
 
-def forget_rejected(connection: Connection, keys: Sequence[str]) -> int:
-    """Delete the rejections among the replies to these keys; how many there were. Nothing that was paid for is one."""
-    return sum(connection.execute(_FORGET, chunk).rowcount for chunk in chunks_of(keys))
+def forget_rejected(connection: Connection, keys: Sequence[str], ask_index: int | None = None) -> int:
+    """Delete the rejections among the replies to these keys, or to one ask of each; how many. Nothing paid for is one."""
+    statement = _FORGET if ask_index is None else _FORGET.where(_R.ask_index == ask_index)
+    return sum(connection.execute(statement, chunk).rowcount for chunk in chunks_of(keys))
 
 
 def rejections(connection: Connection, keys: Sequence[str]) -> Counter[str]:

@@ -227,7 +227,8 @@ def _take_back(lake: Lake, snapshot: str, ledger: Ledger, statuses: Collection[R
     is_wanted = pl.col("status").is_in([status.value for status in statuses])
     final = lake.scan(REPLIES, snapshot).filter(is_wanted).select(_KEY).collect()
     if statuses == _BOUGHT:
-        ledger.forget_rejected_now(final["request_key"])
+        for (ask_index,), bought in final.group_by("ask_index"):
+            ledger.forget_rejected_now(bought["request_key"], ask_index)
     lacking = _lacking(ledger, final)
     if lacking.is_empty():
         return 0

@@ -33,6 +33,7 @@ from tasks.ledger.snapshot import (
     note,
     part_digest,
     parts_to_ask,
+    restore,
     snapshot_id,
     still_holds,
     take_parts,
@@ -149,6 +150,34 @@ def noted(planned: tuple[Lake, list[pl.DataFrame]], url: str) -> tuple[Lake, Las
     found = LastSnapshot(staging.commit(snapshot_id(part.digest for part in taken)), state, is_answered=False)
     note(context(lake), found)
     return lake, found
+
+
+REJECTED = {
+    "a re-ask that was rejected stays": ((0, 1), (1,), 0, ["answered", "rejected"]),
+    "a re-ask that was bought takes the place of its rejection": ((0, 1), (), 1, ["answered", "answered"]),
+    "a first reply that was bought takes the place of its rejection": ((0,), (), 1, ["answered"]),
+}
+
+
+@pytest.mark.parametrize(("asks", "rejected_in_lake", "n_restored", "statuses"), REJECTED.values(), ids=REJECTED)
+def test_the_lake_restores_what_was_bought_and_no_rejection_that_the_ledger_has(
+    planned: tuple[Lake, list[pl.DataFrame]], url: str, tmp_path: Path,
+    asks: tuple[int, ...], rejected_in_lake: tuple[int, ...], n_restored: int, statuses: list[str],
+) -> None:  # fmt: skip
+    lake, parts = planned
+    key, elsewhere = parts[0]["request_key"][0], f"sqlite:///{tmp_path}/elsewhere.db"
+
+    def replies(rejected: tuple[int, ...]) -> list[JudgeReply]:
+        said = {n: ReplyStatus.REJECTED if n in rejected else ReplyStatus.ANSWERED for n in asks}
+        return [JudgeReply(key, n, status, "m", ReplyOrigin.ASKED, error_detail="said") for n, status in said.items()]
+
+    store(elsewhere, *replies(rejected_in_lake))
+    store(url, *replies(asks[-1:]))
+    staging = stage(lake, REPLIES)
+    staging.commit(snapshot_id(part.digest for part in take(lake, elsewhere, staging)))
+    with Ledger(url) as ledger:
+        assert restore(lake, ledger) == n_restored
+        assert ledger.replies([key]).sort("ask_index")["status"].to_list() == statuses
 
 
 def test_it_holds_while_nothing_is_written(noted: tuple[Lake, LastSnapshot], url: str) -> None:
