@@ -57,6 +57,7 @@ class Collector:
     on_reply: Callable[[JudgeReply], None] | None = None
     on_sent: Callable[[int], None] | None = None  # told how many lines a batch has, once it was or may have been created
     usage: BatchUsage | None = None
+    own: set[str] = field(default_factory=set)  # the tokens of batches that this run handed over, also in earlier tries
     outcome: Outcome = field(default_factory=Outcome)
     in_doubt: Counter[str] = field(default_factory=Counter)  # by request key, lines without a reply that may have been billed
     ended: dict[str, ReplyStatus] = field(default_factory=dict)
@@ -66,21 +67,16 @@ class Collector:
     changed: JudgeChangedError | None = None
     rejected: set[str] = field(default_factory=set)  # of batches in which all were rejected in the same words
     rejected_with: str | None = None
-    _own: set[str] = field(default_factory=set)  # the tokens of batches that this run handed over
     _tallies: dict[str, _Tally] = field(default_factory=dict)  # by the batch's token
     _storing: asyncio.Task[None] | None = None
 
     def hand_over(self, token: str, n_lines: int) -> None:
         """Count the lines of a batch that was created, or may have been: whichever run declared it, this one sent it."""
-        if token not in self._own:
-            self._own.add(token)
+        if token not in self.own:
+            self.own.add(token)
             self.outcome.n_asked += n_lines
             if self.on_sent is not None:
                 self.on_sent(n_lines)
-
-    def is_own(self, token: str) -> bool:
-        """Whether this run handed the batch over."""
-        return token in self._own
 
     async def finish(self) -> None:
         """Wait for what is being stored: a run that is stopped tells of no half."""
@@ -144,7 +140,7 @@ class Collector:
     async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
         n_before = self.outcome.n_replies
         await asyncio.gather(*(self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived))
-        if token not in self._own:
+        if token not in self.own:
             self.outcome.n_fetched += self.outcome.n_replies - n_before
         await self._release(token, [line.request_key for line, _ in arrived])
 

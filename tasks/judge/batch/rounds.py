@@ -121,7 +121,7 @@ class BatchRun:
         if not self.collector.rejected:
             return
         await self.collector.forget_rejected()
-        if self.submitter.n_declared or not self.machine.is_asking:
+        if self.submitter.n_declared or self.collector.own or not self.machine.is_asking:
             provider = self.machine.provider
             raise outage(provider.judge, provider.endpoint, ReplyStatus.REJECTED, self.collector.rejected_with)
 

@@ -72,7 +72,7 @@ class JudgeByBatch:
     `on_reply`, `on_progress`, `on_sent`, which is told of lines handed over, `on_look`, of each word of the provider on a batch,
     and `say`, of what people are to know meanwhile, are called in the calling thread. `leaving`: once set, it leaves its batches
     at the provider, as where the process is told to stop. `in_doubt`, by request key, are lines that may have been billed, in all
-    tries: one made again finds them ended.
+    tries: one made again finds them ended. `own`: tokens of batches this run handed over, in all its tries.
     """
 
     parts: Sequence[PlannedPart]
@@ -85,6 +85,7 @@ class JudgeByBatch:
     is_asking: bool = True
     leaving: threading.Event = field(default_factory=threading.Event)
     in_doubt: Counter[str] = field(default_factory=Counter)
+    own: set[str] = field(default_factory=set)
 
     @property
     def judge_model(self) -> str:
@@ -111,7 +112,8 @@ def judge_by_batch(
         async def work() -> Outcome:
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
-            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, asked.on_reply, asked.on_sent, usage)
+            told = asked.on_reply, asked.on_sent
+            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, *told, usage, own=asked.own)
             collector.in_doubt = asked.in_doubt
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking,

@@ -138,7 +138,7 @@ class BatchMachine:
         except CallFailedError as error:
             if not error.is_absent:
                 raise
-            if (ended := self.absent.look(batch, error.answer.detail, self.collector.is_own(batch.token))) is not None:
+            if (ended := self.absent.look(batch, error.answer.detail, batch.token in self.collector.own)) is not None:
                 await self._give_up(batch, ended)
             return
         self.absent.forget(batch.token)

@@ -395,6 +395,28 @@ def test_a_process_that_is_told_to_end_leaves_its_batch(make_bench: Callable[...
     assert child.told(within_s=5) == [0, N_REQUESTS, True]
 
 
+def _tried_before(bench: Bench) -> set[str]:
+    """What a run has handed over in a try of its that ended early."""
+    stop, own = threading.Event(), set[str]()
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    assert bench.run(stop=stop, own=own).n_in_flight == N_REQUESTS
+    return own
+
+
+def test_a_batch_of_the_runs_own_earlier_try_is_not_one_of_earlier_runs(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 0.8})
+    outcome = bench.run(own=_tried_before(bench))
+    assert (outcome.n_answered, outcome.n_fetched) == (N_REQUESTS, 0)
+
+
+def test_a_batch_of_an_earlier_try_rejected_whole_stops_the_run(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"in_progress_s": 0.8})
+    bench.wire.change, own = _rejecting, _tried_before(bench)
+    with pytest.raises(RejectedError):
+        bench.run(own=own)
+    assert bench.wire.n("POST /batches") == 1
+
+
 def test_a_run_whose_replies_cannot_be_stored_holds_nothing_afterwards(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     path = Path(bench.ledger_url.removeprefix("sqlite:///"))
