@@ -133,6 +133,10 @@ class Collector:
         for start in range(0, len(listed), LINES_AT_ONCE):
             await self._store(token, [(line, ended) for line in listed[start : start + LINES_AT_ONCE]], {})
 
+    async def give_up_whole(self, token: str, ended: NotSent | InDoubt) -> None:
+        """The same of all lines of a batch."""
+        await self.give_up(token, await self.ledger.alone(partial(lines_of, token=token)), ended)
+
     async def _store(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
         self._storing = asyncio.create_task(self._store_all(token, arrived, readings))
         await asyncio.shield(self._storing)

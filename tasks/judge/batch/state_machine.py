@@ -18,17 +18,7 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.absence import Absences, saying_away
 from tasks.judge.batch.collect import RESULTS_LOST, Collector
 from tasks.judge.batch.results import ResultFiles
-from tasks.judge.batch.state import (
-    Batch,
-    BatchRules,
-    BatchState,
-    LostHoldError,
-    batch_of,
-    change,
-    check_is_here,
-    keys_of,
-    lines_of,
-)
+from tasks.judge.batch.state import Batch, BatchRules, BatchState, LostHoldError, batch_of, change, check_is_here, keys_of
 from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError, ProviderBatch, UndecidedError
 from tasks.judge.provider.exchange import InDoubt, NotSent
@@ -99,6 +89,9 @@ class BatchMachine:
         except CallFailedError as error:
             await self._not_created(batch, error)
             return
+        except asyncio.CancelledError:  # told to stop amid the call: it may have been created
+            self.collector.hand_over(batch.token, batch.n_lines)
+            raise
         self.collector.hand_over(batch.token, batch.n_lines)
         try:
             await self._adopt(batch, seen)
@@ -221,8 +214,7 @@ class BatchMachine:
     async def _give_up(self, batch: Batch, ended: NotSent | InDoubt) -> None:
         """End a batch whose lines nobody has worked on, or may have."""
         await self._change(batch, detail=(ended.detail or "").encode())
-        lines = await self.ledger.alone(partial(lines_of, token=batch.token))
-        await self.collector.give_up(batch.token, lines, ended)
+        await self.collector.give_up_whole(batch.token, ended)
 
 
 @dataclass(frozen=True, slots=True)

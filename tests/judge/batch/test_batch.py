@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -393,6 +394,21 @@ def test_a_process_that_is_told_to_end_leaves_its_batch(make_bench: Callable[...
     assert polled.wait(60)
     child.process.terminate()
     assert child.told(within_s=5) == [0, N_REQUESTS, True]
+
+
+def test_a_run_stopped_amid_the_creation_has_its_requests_counted_once(make_bench: Callable[..., Bench]) -> None:
+    bench, stop = make_bench(), threading.Event()
+
+    def stop_amid(moment: str, call: str) -> None:
+        if (moment, call) == ("after", "POST /batches"):
+            stop.set()
+            time.sleep(1.0)  # the answer comes after the run has ended
+
+    bench.wire.on_call = stop_amid
+    outcome = bench.run(stop=stop)
+    assert (outcome.is_stopped, outcome.n_asked, outcome.n_in_flight) == (True, N_REQUESTS, N_REQUESTS)
+    outcome = bench.run()
+    assert (outcome.n_asked, outcome.n_fetched, outcome.n_answered) == (0, N_REQUESTS, N_REQUESTS)
 
 
 def _tried_before(bench: Bench) -> set[str]:
