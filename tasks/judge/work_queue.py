@@ -20,7 +20,9 @@ from tasks.ledger.claims import Claims, Taken
 LEAST_BLOCK = 64
 """Requests claimed in one commit: large enough to cost little, small enough that two processes share a shard's work."""
 POLL_S = 0.5
-"""Between two looks whether another process has its reply."""
+"""Between two looks whether another process has its reply, for each of BLOCKS_A_LOOK blocks that it is asking."""
+BLOCKS_A_LOOK = 4
+"""Looked at in one commit: a database takes only so many parameters, and others wait to write."""
 QUEUED_COLUMNS = ["request_key", "variant", "parameters_json", "facts_json", "messages_json"]
 BLOCK = 250
 """Requests that are claimed in one commit."""
@@ -113,11 +115,14 @@ class WorkQueue:
 
     async def _wait(self) -> None:
         """Look again after a while at what others are asking: it has its reply by then, or its owner is gone."""
+        n, rows = BLOCKS_A_LOOK * self.block, list(self._elsewhere.items())
+        starts = range(0, len(rows), n)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), self.poll_s)
+            await asyncio.wait_for(self.stopping.wait(), self.poll_s * len(starts))
         if not self.stopping.is_set():
-            rows, self._elsewhere = self._elsewhere, {}
-            await self._claim(rows)
+            self._elsewhere.clear()
+            for start in starts:
+                await self._claim(dict(rows[start : start + n]))
 
     def _start_over(self) -> None:
         """The claims were lost: others may be asking by now. What was handed out already is under way, and stays so."""

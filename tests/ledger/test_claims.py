@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from sqlalchemy import NullPool, create_engine, insert, select, update
+from sqlalchemy import NullPool, create_engine, event, insert, select, update
 
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
@@ -22,7 +22,7 @@ from schemas.benchmark.judges import Judge
 from schemas.records import JudgeReply
 from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyOrigin, ReplyStatus
 from tasks.judge.outcome import Outcome
-from tasks.judge.work_queue import QUEUED_COLUMNS, WorkQueue
+from tasks.judge.work_queue import BLOCKS_A_LOOK, QUEUED_COLUMNS, WorkQueue
 from tasks.lake.reading import Lake
 from tasks.ledger import claims as claims_module
 from tasks.ledger import process_identity
@@ -165,6 +165,25 @@ def _feed(ledger: Ledger, keys: list[str]) -> WorkQueue:
     rows = {name: keys if name == "request_key" else [None if name == "variant" else "{}"] * len(keys)
             for name in QUEUED_COLUMNS}  # fmt: skip
     return WorkQueue(pl.DataFrame(rows), Claims(ledger), asyncio.Event())
+
+
+def test_however_much_others_are_asking_a_look_at_it_is_no_statement_of_thousands_of_parameters(ledger: Ledger) -> None:
+    keys = [f"{index:064x}" for index in range(120)]
+
+    async def run() -> tuple[list[str], int]:
+        feed, other, n_given = _feed(ledger, keys), Claims(ledger), list[int]()
+        feed.block, feed.poll_s = 2, 0.01
+        assert (await other.take(keys)).ours == set(keys)
+        event.listen(ledger._engine, "before_cursor_execute", lambda *said: n_given.append(len(said[3] or ())))
+        asking = asyncio.create_task(feed.next())
+        await asyncio.sleep(0.5)  # some looks
+        await other.release()
+        handed = [await asking, *[await feed.next() for _ in keys[1:]]]
+        return [ask.request_key for ask in handed if ask is not None], max(n_given)
+
+    handed, most_given = asyncio.run(run())
+    assert sorted(handed) == keys
+    assert most_given <= 3 * 2 * BLOCKS_A_LOOK + 10
 
 
 def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
