@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from rubrics.model import Rubric
@@ -175,10 +175,11 @@ async def open_admission(
             attempts=attempts,
         )
     finally:
-        for counter in (budget, attempts):
-            if counter is not None:
-                await counter.close()
-        await store_observed(ledger, about, costs.seen)
+        async with AsyncExitStack() as ends:  # each of them, also where one before it fails
+            ends.push_async_callback(store_observed, ledger, about, costs.seen)
+            for counter in (attempts, budget):
+                if counter is not None:
+                    ends.push_async_callback(counter.close)
 
 
 def _once(function: Callable[[], None]) -> Callable[[], None]:

@@ -2,9 +2,11 @@
 
 import asyncio
 import re
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -430,6 +432,22 @@ def test_a_ledger_that_fails_stops_the_asking(
 
     asyncio.run(ask())
     assert provider.n == 0
+
+
+def test_attempts_are_given_back_where_money_cannot_be(
+    provider: Any, requests: pl.DataFrame, run: Callable[..., Outcome], ledger: Ledger, judge: Judge, tmp_path: Path
+) -> None:
+    provider.then = provider.play(body=provider.complete('{"score": 1}'))
+    priced = judge.model_copy(update={"price": PRICED, "parameters": {"max_tokens": 9}})
+    is_returned = "NEW.budget_id = 'run' AND NEW.leased < OLD.leased"
+    refuse = f"CREATE TRIGGER full BEFORE UPDATE ON budgets WHEN {is_returned} BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    ledger.known([])  # makes it
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection, connection:
+        connection.execute(refuse)
+    with pytest.raises(StoreError, match="no room"):
+        run(requests, judge=priced, limits=Limits(max_usd=1, attempts_per_run=1000))
+    attempts_id = sha256(b"attempts of run").hexdigest()
+    assert ledger.read(lambda connection: leased(connection, attempts_id)) == provider.n == requests.height
 
 
 def test_the_key_is_nowhere_in_the_ledger(
