@@ -150,10 +150,11 @@ class Attempts:
 
 def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> ProviderError:
     """The error that stops a run whose attempts are used up: what failed most, and what to do."""
+    first = "Find out why the provider fails, then run" if failures.n_by_status else "None of them failed in this shard: run"
     error = ProviderError(
         f"judge {judge.id} at {endpoint}: the {most:,} attempts of this run are used up{_most(failures)}. "
-        "Replies already stored are kept. Find out why the provider fails, then run the same command again: it asks only what is "
-        "missing, with a fresh count of attempts; or raise limits.attempts_per_run"
+        f"Replies already stored are kept. {first} the same command again: it asks only what is missing, with a fresh count of "
+        "attempts; or raise limits.attempts_per_run"
     )
     error.may_pass = False  # the run has no attempt left, however long it waits
     return error
@@ -161,7 +162,7 @@ def used_up(judge: Judge, endpoint: str, most: int, failures: Failures) -> Provi
 
 def _most(failures: Failures) -> str:
     if not failures.n_by_status:
-        return " by its other shards"
+        return ""
     status, n = failures.n_by_status.most_common(1)[0]
     said = f" (its last message: {failures.said[status]})" if failures.said[status] else ""
     return f"; of {failures.n_by_status.total():,} that failed in this shard, {n:,} ended in {status.value}{said}"

@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.benchmark.judges import Judge, Price
-from tasks.judge.budget.budget import Attempts, Budget, leased_usd, why_not_kept
+from schemas.statuses.rows import ReplyStatus
+from tasks.judge.budget.budget import Attempts, Budget, Failures, leased_usd, used_up, why_not_kept
+from tasks.judge.provider.exchange import Answer
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.shared_counter import BLOCKS, ProcessShare, lease
 
@@ -203,6 +205,20 @@ def test_each_run_has_a_budget_of_its_own(ledger: Ledger) -> None:
         assert charged == pytest.approx(0.5)
         assert n_refused
     assert leased_usd(ledger, "wednesday") == 0
+
+
+USED_UP = {
+    "none failed": ([], "None of them failed in this shard: run the same"),
+    "one failed": ([Answer(ReplyStatus.SERVER_ERROR)], "Find out why the provider fails, then run the same"),
+}
+
+
+@pytest.mark.parametrize(("failed", "advice"), USED_UP.values(), ids=USED_UP)
+def test_attempts_used_up_are_called_the_providers_failure_only_where_some_failed(failed: list[Answer], advice: str) -> None:
+    failures = Failures()
+    for answer in failed:
+        failures.count(answer)
+    assert advice in str(used_up(Judge(model="m"), "http://h/v1", 50, failures))
 
 
 def test_a_cancelled_wait_leaves_the_budget_usable(ledger: Ledger, run_id: str) -> None:
