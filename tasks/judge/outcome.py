@@ -154,9 +154,7 @@ def outage(
         error = ProviderDownError(down)
         error.pause_s = pause_s
     elif status in PROVIDER_FAILURES:
-        error = ProviderError(
-            f"{who} fails: every call to its Batch API ended as {status.value}{said}. Check the provider. {advice}{_KEPT}"
-        )
+        error = ProviderError(f"{who}: its Batch API fails, last with {status.value}{said}. Check the provider. {advice}{_KEPT}")
     else:
         error = ProviderError(f"{who} cannot be reached{said}; start it, or check base_url and the network. {_KEPT}")
     error.judge_id = judge.id

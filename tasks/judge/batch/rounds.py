@@ -63,6 +63,7 @@ class BatchRun:
                 n_fruitless = 0 if now[0] < before[0] or now[1] > before[1] or self._halve() else n_fruitless + 1
             if not missing or not self.machine.is_asking or is_spent or n_fruitless >= self.rules.n_fruitless:
                 break
+            self.machine.problem = None  # what an earlier round failed of may be mended
             n_sent = await self.submitter.submit(missing)
             before = now if n_sent else None
             if not n_sent and not self.submitter.n_elsewhere:

@@ -252,6 +252,11 @@ def test_batches_that_were_too_much_at_once_are_made_smaller(make_bench: Callabl
     assert bench.wire.bills() == {1: N_REQUESTS}
 
 
+def test_a_run_whose_smaller_batches_fail_line_by_line_does_not_blame_their_size(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench({"n_failing": 1, "line_faults": {"error_500": 1.0}})
+    assert bench.run().n_by_status == {"server_error": N_REQUESTS}
+
+
 def test_batches_that_keep_failing_stop_the_run_and_say_why(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench({"max_lines": 5})  # of the provider; ours believes in more
     with pytest.raises(ProviderError, match=r"failed batch batch_\w+: too_many_requests: the file has more than 5 requests"):
@@ -513,9 +518,7 @@ def test_a_provider_that_is_away_for_a_while_is_waited_for(make_bench: Callable[
 def test_a_provider_that_stays_away_leaves_the_batch_for_later(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     bench.wire.answer = lambda call: (503, b"busy") if call.startswith("GET /batches/") else None
-    with pytest.raises(
-        ProviderError, match=r"every call to its Batch API ended as server_error .*HTTP 503: busy.*Check the provider"
-    ):
+    with pytest.raises(ProviderError, match=r"its Batch API fails, last with server_error .*HTTP 503: busy.*Check the provider"):
         bench.run(rules={"patience_s": 0.2})
     bench.wire.answer = lambda _call: None
     assert bench.run().n_answered == N_REQUESTS

@@ -105,7 +105,7 @@ def test_a_look_that_tells_nothing_is_no_word_that_the_batch_is_anothers(
 def test_a_provider_that_does_not_tell_for_long_leaves_the_batch_for_later(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench(n_lost_creations=1, in_progress_s=0.6)  # longer than an absent batch is waited for
     bench.wire.answer = lambda call: (503, b"{}") if call.endswith("/results") else None
-    with pytest.raises(ProviderError, match="every call to its Batch API ended as server_error"):
+    with pytest.raises(ProviderError, match="its Batch API fails, last with server_error"):
         bench.run(rules={"patience_s": 0.2})
     bench.wire.answer = lambda _call: None
     assert bench.run().n_answered == N_REQUESTS
