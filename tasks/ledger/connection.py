@@ -105,9 +105,14 @@ def parse_url(address: str) -> URL:
 def without_password(address: str) -> str:
     """A database URL as it may be shown."""
     try:
-        return make_url(address).render_as_string(hide_password=True)
+        return shown(make_url(address))
     except ArgumentError:
         return address.partition("://")[0] + "://…" if "://" in address else address[:40]
+
+
+def shown(url: URL) -> str:
+    """The same of a URL. A password may also stand in its query, as libpq takes it."""
+    return url.difference_update_query([name for name in url.query if "pass" in name]).render_as_string(hide_password=True)
 
 
 def explain(url: URL, error: Exception) -> Exception:
@@ -119,7 +124,7 @@ def explain(url: URL, error: Exception) -> Exception:
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
     if is_refused(error):
         return InputError(
-            f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; check user, host and database in "
+            f"the ledger {shown(url)} cannot be used: {said}; check user, host and database in "
             "`ledger`, and the password in PGPASSWORD or ~/.pgpass of this user; create the database once: createdb NAME"
         )
     advice = "fix this, then run the same command again; what was stored is kept"
@@ -139,18 +144,18 @@ def explain(url: URL, error: Exception) -> Exception:
         file = sqlite_file(url)
         known = not_writable(file) if file is not None else None
         advice = "; ".join(known or ("check the folder, its permissions, and whether its file system is writable",))
-    return StoreError(f"the ledger {url.render_as_string(hide_password=True)} cannot be used: {said}; {advice}")
+    return StoreError(f"the ledger {shown(url)} cannot be used: {said}; {advice}")
 
 
 def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
     """Make a new ledger's tables, carry an earlier version forward, refuse what is neither."""
-    shown = url.render_as_string(hide_password=True)
+    name = shown(url)
     version = _version(engine)
     if version is None:
         names = inspect(engine).get_table_names()
         if LEDGER_META.name not in names:
             if names and sqlite_file(url) is not None:  # a server's database may be shared, a file is the ledger's alone
-                raise StoreError(f"{shown} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
+                raise StoreError(f"{name} is not a Salon ledger (it holds {', '.join(names[:3])}); name another file")
             _create(engine, schema)
         version = _version(engine)
     if version is not None and schema.migrations_from(version):
@@ -158,7 +163,7 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
     if version == schema.version:
         return
     advice = _CARRY_ON if version in _OF_BEFORE else "use the Salon version that wrote it, or a newer one"
-    raise StoreError(f"the ledger {shown} has version {version}, but this Salon reads version {schema.version}; {advice}")
+    raise StoreError(f"the ledger {name} has version {version}, but this Salon reads version {schema.version}; {advice}")
 
 
 def _version(engine: Engine) -> str | None:

@@ -34,6 +34,7 @@ from schemas.tables.table import conform
 from tasks.judge.provider.exchange import NOTHING_SAID
 from tasks.judge.rate_limit.limiter import POLL_S, RateLimiter
 from tasks.ledger import queries
+from tasks.ledger.connection import without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.queries import stored_row
@@ -393,6 +394,9 @@ def test_a_password_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(StoreError) as raised:
         Ledger(f"sqlite:///file:{tmp_path}/missing/x.db?mode=ro&uri=true&password=hidden").known([KEY])
     assert "cannot be used" in str(raised.value)
+    assert "hidden" not in str(raised.value)
+    shown = without_password("postgresql://host/db?user=me&password=hidden&sslpassword=hidden&sslmode=require")
+    assert shown == "postgresql://host/db?sslmode=require&user=me"
     with pytest.raises(InputError) as refused:
         Ledger("nosuch://user:hidden@host/db")
     assert "hidden" not in str(refused.value)
