@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 STOP = threading.Event()
 SIGNALLED = threading.Event()
-"""Set beside STOP by a signal: who set STOP for a reason of its own may clear it only without one."""
+"""A signal set STOP, for the call that heeded it and no later one of the process. Who sets STOP clears it only without this."""
 HEED_EVERY_S = 0.1
 _INTERRUPTED_S = 5.0  # what a call that was interrupted gets to end, before what it uses is closed
 
@@ -42,6 +42,10 @@ def heeding_sigterm(on_stop: Callable[[], None] = lambda: None) -> Iterator[None
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    is_outermost = getattr(signal.getsignal(signal.SIGTERM), "__module__", None) != __name__
+    if is_outermost and SIGNALLED.is_set():
+        SIGNALLED.clear()
+        STOP.clear()
 
     def stop(*_: object) -> None:
         SIGNALLED.set()
@@ -53,7 +57,6 @@ def heeding_sigterm(on_stop: Callable[[], None] = lambda: None) -> Iterator[None
         stop()
         raise KeyboardInterrupt
 
-    SIGNALLED.clear()
     before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         before[signal.SIGHUP] = signal.signal(signal.SIGHUP, hung_up(stop))

@@ -57,6 +57,37 @@ def _code_and_cpu_s(program: str) -> tuple[int, float]:
     return ended.returncode, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+TWO_CALLS = """\
+import os, signal
+from tasks.stopping import check_not_stopped, heeding_sigterm
+from schemas.errors import StoppedError
+try:
+    with heeding_sigterm():
+        os.kill(os.getpid(), signal.{name})
+        try:
+            with heeding_sigterm():
+                pass
+        except StoppedError:
+            print("a call within it is stopped")
+except (StoppedError, KeyboardInterrupt) as error:
+    print(type(error).__name__)
+with heeding_sigterm():
+    check_not_stopped()
+    print("the next call runs")
+"""
+SAID = {
+    "SIGTERM": "a call within it is stopped\nStoppedError\nthe next call runs\n",
+    "SIGINT": "KeyboardInterrupt\nthe next call runs\n",
+}
+
+
+@pytest.mark.parametrize(("name", "said"), SAID.items(), ids=SAID)
+def test_a_signal_stops_the_call_that_heeds_it_and_not_the_next_of_the_process(name: str, said: str) -> None:
+    command = [sys.executable, "-c", TWO_CALLS.format(name=name)]
+    ended = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, capture_output=True, text=True)
+    assert ended.stdout == said
+
+
 def test_the_data_checks_end_between_two_tables() -> None:
     seen: list[str] = []
 
