@@ -156,7 +156,8 @@ class Claims:
         if gone:
             forget(connection, gone)
         rows = [{"request_key": key, "owner_id": self.owner_id} for key in keys]
-        later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
+        if rows:
+            later(connection, insert_where_absent(connection.engine, CLAIMS), rows)
         # Only now: a reply stored by an owner that let go since is seen.
         return self._taken(keys, connection.execute(_FOUND, {"keys": keys, "owner": self.owner_id}).all()), is_new
 

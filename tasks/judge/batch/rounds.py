@@ -145,8 +145,8 @@ class BatchRun:
         return found
 
     async def _register(self) -> None:
-        """Become an owner of claims, so that others see that this process lives."""
-        await self.claims.take(sorted(self.requests.part_of)[:1])
+        """Become an owner, of no claim yet, so that others see that this process lives."""
+        await self.claims.take(())
 
     def _halve(self) -> bool:
         """After batches that were too much at once, smaller ones; whether there are such."""

@@ -464,6 +464,17 @@ def test_only_fetching_asks_nothing(make_bench: Callable[..., Bench]) -> None:
     assert bench.wire.n("POST /batches") == 1
 
 
+def test_only_fetching_holds_no_request_that_is_in_no_batch(make_bench: Callable[..., Bench]) -> None:
+    bench, stop, held = make_bench({"in_progress_s": 0.5}), threading.Event(), list[Any]()
+    keys = {part: set(bench.lake.read_part(REQUESTS, PLAN, part.index)["request_key"]) for part in bench.parts}
+    asked_part = max(bench.parts, key=lambda part: min(keys[part]))
+    bench.wire.on_call = lambda _moment, call: stop.set() if call.startswith("GET /batches/") else None
+    bench.run(parts=[asked_part], stop=stop)
+    bench.wire.on_call = lambda *_: held.extend(key for (key,) in bench.rows("SELECT request_key FROM claims"))
+    assert bench.run(is_asking=False).n_answered == asked_part.n_requests
+    assert set(held) == keys[asked_part]
+
+
 def test_an_endpoint_without_a_batch_api_is_told_apart(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench()
     bench.wire.answer = lambda call: (
