@@ -76,13 +76,14 @@ class SharedLoop:
         """What `make` opens, once for all who ask by this key until the loop ends, and is closed then. For works of this loop."""
         if key not in self._kept:
             self._kept[key] = asyncio.create_task(self._closing.enter_async_context(make()))
+            self._kept[key].add_done_callback(lambda task: self._drop_failed(key, task))
         task: asyncio.Task[_Found] = self._kept[key]
-        try:
-            return await asyncio.shield(task)
-        except BaseException:
-            if task.done() and self._kept.get(key) is task:
-                del self._kept[key]  # who asks next tries again
-            raise
+        return await asyncio.shield(task)
+
+    def _drop_failed(self, key: Hashable, task: asyncio.Task[Any]) -> None:
+        """Who asks next tries again, also where nobody waited any more."""
+        if (task.cancelled() or task.exception() is not None) and self._kept.get(key) is task:
+            del self._kept[key]
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

@@ -97,6 +97,27 @@ def test_what_could_not_be_opened_is_tried_again() -> None:
         assert shared.run(shared.kept("a", opened)) == "there"
 
 
+def test_what_could_not_be_opened_after_its_only_waiter_left_is_tried_again() -> None:
+    shared, tried = SharedLoop(), list[int]()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[str]:
+        tried.append(len(tried))
+        await asyncio.sleep(0.02)
+        if len(tried) == 1:
+            raise StoreError("away")
+        yield "there"
+
+    async def leave_and_ask() -> str:
+        waiting = asyncio.create_task(shared.kept("a", opened))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.sleep(0.1)
+        return await shared.kept("a", opened)
+
+    assert shared.run(leave_and_ask()) == "there"
+
+
 def test_a_forked_process_has_a_loop_of_its_own() -> None:
     script = """
 import asyncio, os
