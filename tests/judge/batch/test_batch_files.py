@@ -110,6 +110,20 @@ def test_a_batch_of_any_shape_is_read_or_refused(content: dict[str, Any]) -> Non
     assert seen is None or (seen.n_done >= 0 and len(seen.problem) <= 400)
 
 
+FAILED = {
+    "of none": ({"total": 9, "completed": 0, "failed": 9}, None, True),
+    "of some, with a file": ({"total": 9, "completed": 6, "failed": 0}, "file-1", False),
+    "of some, without": ({"total": 9, "completed": 6, "failed": 0}, None, False),
+}
+
+
+@pytest.mark.parametrize(("counts", "file_id", "is_failed"), FAILED.values(), ids=FAILED)
+def test_a_batch_that_failed_after_some_were_answered_was_worked_on(counts: Any, file_id: str | None, is_failed: bool) -> None:
+    seen = read_batch({"id": "b", "status": "failed", "request_counts": counts, "output_file_id": file_id})
+    assert seen is not None
+    assert (seen.is_failed, seen.is_ended, seen.n_completed) == (is_failed, True, 6 if file_id else 0)
+
+
 def test_what_is_wrong_with_a_batch_is_told_by_line() -> None:
     errors = [{"code": "invalid_url", "message": f"wrong {n}", "line": n} for n in range(5)]
     seen = read_batch({"id": "b", "status": "failed", "errors": {"data": errors}})

@@ -325,3 +325,10 @@ def _results(api: BatchApi, *lines: bytes) -> list[Any]:
         file.write(b"\n".join(lines) + b"\n")
         file.flush()
         return list(api.results(Path(file.name)))
+
+
+@pytest.mark.parametrize(("n_good", "is_failed"), [(0, True), (6, False)], ids=["of none", "of some"])
+def test_a_batch_of_gemini_that_failed_after_some_were_answered_was_worked_on(n_good: int, is_failed: bool) -> None:
+    stats = {"requestCount": "9", "successfulRequestCount": str(n_good), "failedRequestCount": "3"}
+    seen = _gemini()._read({"name": "batches/1", "metadata": {"state": "BATCH_STATE_FAILED", "batchStats": stats}})
+    assert (seen.is_failed, seen.is_ended) == (is_failed, True)

@@ -136,7 +136,7 @@ class GeminiBatches:
         places = (mapping(metadata.get("output")), mapping(content.get("response")))
         output = next((name for place in places if (name := text(place.get("responsesFile"))) is not None), None)
         n_good, n_bad = _int(stats.get("successfulRequestCount")), _int(stats.get("failedRequestCount"))
-        is_whole = state == "SUCCEEDED"
+        is_whole, is_failed = state == "SUCCEEDED", state == "FAILED" and not (n_good or output)  # else some were worked on
         return ProviderBatch(
             provider_id=provider_id,
             status=state.lower(),
@@ -147,9 +147,9 @@ class GeminiBatches:
             n_done=n_good + n_bad,
             problem=one_line(self._secrets.out_of_text(str(error.get("message") or "no reason given"))),
             is_ended=state in _ENDED,
-            is_failed=state == "FAILED",
+            is_failed=is_failed,
             is_cancelled=state == "CANCELLED",
-            is_over_capacity=state == "FAILED" and error.get("code") in (8, 429),
+            is_over_capacity=is_failed and error.get("code") in (8, 429),
         )
 
 

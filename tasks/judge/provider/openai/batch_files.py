@@ -62,17 +62,18 @@ def read_batch(content: Mapping[str, Any]) -> ProviderBatch | None:
     errors = listed(mapping(content.get("errors")).get("data"))
     said = [f"{_place(error)}{error.get('code') or 'error'}: {error.get('message') or 'no message'}" for error in errors[:3]]
     more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    output, n_good = text(content.get("output_file_id")), count(counts.get("completed")) or 0
     return ProviderBatch(
         provider_id=provider_id,
         status=status,
         created_s=count(content.get("created_at")) or 0,
-        output_file_id=text(content.get("output_file_id")),
+        output_file_id=output,
         error_file_id=text(content.get("error_file_id")),
-        n_completed=count(counts.get("completed")) or 0,
+        n_completed=n_good if status != "failed" or output else 0,  # else there are no results to wait for
         n_done=total(count(counts.get("completed")), count(counts.get("failed"))) or 0,
         problem=one_line("; ".join(said) + more) if said else "no reason given",
         is_ended=status in _ENDED,
-        is_failed=status == "failed",
+        is_failed=status == "failed" and not (n_good or output),  # else some were worked on
         is_cancelled=status == "cancelled",
         is_over_capacity=any(text(error.get("code")) in _CAPACITY_CODES for error in errors),
     )
