@@ -117,7 +117,7 @@ LEAST_TOLD_US = 5_000_000
 
 @dataclass(slots=True)
 class KeptPause:
-    """Says of a pause that the ledger keeps for the key, heard by an earlier run or another process: else a run is silent."""
+    """Says of a pause that the ledger keeps for the key, heard by another run, process or judge: else a run is silent."""
 
     told_until_us: int = 0
 
@@ -128,7 +128,7 @@ class KeptPause:
             return
         self.told_until_us = until_us
         log.warning(
-            "no requests are sent for %.0f s, until %s UTC: in an earlier run or another process the provider answered 429 (rate "
-            "limit) and asked for a pause, which the ledger records",
+            "no requests are sent for %.0f s, until %s UTC: an earlier run, another process or another judge with this key was "
+            "answered 429 (rate limit) and asked for a pause, which the ledger records",
             left_us / 1e6, datetime.fromtimestamp(until_us / 1e6, UTC).strftime("%H:%M:%S"),
         )  # fmt: skip
