@@ -183,7 +183,7 @@ def test_however_much_others_are_asking_a_look_at_it_is_no_statement_of_thousand
 
     handed, most_given = asyncio.run(run())
     assert sorted(handed) == keys
-    assert most_given <= 3 * 2 * BLOCKS_A_LOOK + 10
+    assert most_given < 8 * 2 * BLOCKS_A_LOOK < len(keys)  # in all other keys at once, each some three times
 
 
 def test_what_was_claimed_and_lost_is_not_handed_out(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
