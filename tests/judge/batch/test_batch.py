@@ -319,7 +319,7 @@ def test_a_killed_run_goes_on_and_pays_nothing_twice(
 
 
 def test_a_run_beside_another_waits_for_its_batch(make_bench: Callable[..., Bench]) -> None:
-    bench = make_bench({"in_progress_s": 0.6})
+    bench = make_bench({"in_progress_s": 3.0})
     other = bench.start()
     begun = threading.Event()
     bench.wire.on_call = lambda _moment, call: begun.set() if call == "POST /batches" else None
