@@ -50,11 +50,12 @@ def check(file: BenchmarkFile) -> int:
 
 def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -> Iterator[Finding]:
     """What is found, check by check: what nights hang on, what is written to, who is asked."""
-    from flows.doctor import judges, nights, prefect_server, publications, stores
+    from flows.doctor import judges, nights, prefect_server, publications, sources, stores
 
     yield from prefect_server.check_server(run.benchmark if run else None, file)
     if run is None:
-        yield from (skipped(what, NO_FILE) for what in (nights.NIGHT, nights.BATCHES, stores.LEDGER, stores.LAKE, stores.SYNC))
+        of_file = (nights.NIGHT, nights.BATCHES, sources.SOURCES, stores.LEDGER, stores.LAKE, stores.SYNC)
+        yield from (skipped(what, NO_FILE) for what in of_file)
         yield from stores.check_disk(Path.cwd())
         yield from (skipped(what, NO_FILE) for what in (judges.KEY, judges.JUDGE))
         return
@@ -63,6 +64,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(nights.SERIES, lambda: nights.check_series(run), "fix what is wrong below first")
     yield from guarded(nights.ANCHORS, lambda: nights.check_anchors(run), "fix what is wrong below first")
     yield from guarded(nights.BATCHES, lambda: nights.check_batches(run), "fix what is wrong below first")
+    yield from sources.check_sources(run)
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
     yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
     published = partial(publications.check_publications, run.lake, run.benchmark.name)

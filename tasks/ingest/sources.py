@@ -113,7 +113,7 @@ def _resolve(
     name: str, source: Source, path: Path, *, base: Path, filled: Mapping[str, str], wanted: frozenset[str] | None
 ) -> ResolvedSource:
     if not path.exists():
-        raise SourceError(f"source {name!r}: {path} does not exist; fix path = {quote(source.path)} in the benchmark file")
+        raise SourceError(f"source {name!r}: {path} does not exist; {_mend(source)}")
     if filled and not source.follow_links and not path.resolve().is_relative_to(base.resolve()):
         raise SourceError(
             f"source {name!r}: {quote(str(path))} is a link out of {base}, where path = {quote(source.path)} looks. "
@@ -198,7 +198,11 @@ def _match(name: str, source: Source, pattern: Path) -> list[tuple[Path, dict[st
     else:
         return found
     what = f"folders {quote(part)}, which reader {source.reader} reads" if source.reader in _OF_FOLDERS else quote(part)
-    raise SourceError(f"source {name!r}: nothing matches path = {quote(source.path)}; looked in {looked_in} for {what}")
+    raise SourceError(f"source {name!r}: nothing matches its path; looked in {looked_in} for {what}; {_mend(source)}")
+
+
+def _mend(source: Source) -> str:
+    return f"fix path = {quote(source.path)} in the benchmark file, or mount its disk"
 
 
 def _children(path: Path, part: str, filled: dict[str, str], *, may_be_file: bool) -> list[tuple[Path, dict[str, str]]]:

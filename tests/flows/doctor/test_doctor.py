@@ -57,7 +57,7 @@ def test_what_can_be_looked_at_without_a_file(salon: Salon) -> None:
     assert said.code == 0
     assert "no server: nights need cron or a server" in found["Prefect server"]
     assert found["disk"].startswith("ok: ")
-    assert {found[what][:8] for what in ("scheduler", "worker", "ledger", "lake", "key", "judge")} == {"skipped:"}
+    assert {found[what][:8] for what in ("scheduler", "worker", "sources", "lake", "key", "judge")} == {"skipped:"}
 
 
 @pytest.mark.usefixtures("_no_server")
