@@ -1,6 +1,7 @@
 """`salon deploy`, and what is printed of it. What it sets up on the Prefect server is flows/serving/deploying.py."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,18 +56,31 @@ def _told(deployed: "Deployed") -> Iterator[str]:
     for name in deployed.removed:
         yield f"  removed     {name}: it ran the same file under an earlier name"
     for name in deployed.kept_off:
-        yield f"  stays off   {name}: so was its schedule under the earlier name; salon doctor says how to resume"
+        yield f"  stays off   {name}: its schedule was switched off; salon doctor says how to resume"
     for name in deployed.elsewhere:
         yield f"  left alone  {name}, of another pool: it runs a file with the same path. If that is this file's earlier"
         yield f"              name: prefect deployment delete '{name}'"
     for name in deployed.automations:
         yield f"  automation  {name}"
+    yield from _nights(deployed)
     if deployed.told:
         told = ", ".join(deployed.told)
-        yield f"\nalerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)"
+        yield f"alerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)"
     else:
-        yield "\nalerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>"
+        yield "alerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>"
     is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
     worker = "salon worker" if is_process else "prefect worker start"
     yield f"runs need a worker:  {worker} --pool {deployed.pool.name}"
     yield f"run one now:         prefect deployment run '{deployed.deployments[0]}' --watch"
+
+
+def _nights(deployed: "Deployed") -> Iterator[str]:
+    """When nights come, and what to do where the file does not say so: who took the line out may have meant to end them."""
+    nightly, name = deployed.nightly, deployed.deployments[0]
+    comes = (
+        "switched off" if name in deployed.kept_off else f"the next at {nightly.next_due(datetime.now(UTC)):%Y-%m-%d %H:%M %Z}"
+    )
+    yield f"\nnights:              {nightly.schedule} ({nightly.timezone}), {comes}"
+    if "schedule" not in nightly.model_fields_set:
+        yield "                     [nightly] schedule is not set: this is the default, every night at 02:00. To end the nights:"
+        yield f"                     prefect deployment delete '{name}'"

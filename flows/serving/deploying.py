@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from flows.prefect_server import deployments, full_name, remedy, server_url
 from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
 from schemas.benchmark.file import Benchmark, load_benchmark
+from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
 from tasks.ledger.connection import without_password
 
@@ -44,12 +45,13 @@ class Deployed:
 
     api_url: str
     pool: WorkPool
+    nightly: Nightly
     deployments: list[str] = field(default_factory=list)
     automations: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     """Earlier ones of the same file in this pool: it has another name now, and both would run it each night."""
     kept_off: list[str] = field(default_factory=list)
-    """Those whose earlier one, of another name, was switched off: so are they."""
+    """Those whose schedule somebody switched off, also under an earlier name."""
     elsewhere: list[str] = field(default_factory=list)
     """The same in other pools, where a file of this path may be another: they are left alone."""
     taken_over: list[tuple[str, str]] = field(default_factory=list)
@@ -93,15 +95,15 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             of_others = _of_other_files(client, plan["deployments"])
             if of_others and not asked.is_taking_over:
                 raise _is_of_another(benchmark, *of_others[0])
-            deployed = Deployed(api_url, _pool(client, plan["definitions"], asked.pool), taken_over=of_others)
+            deployed = Deployed(api_url, _pool(client, plan["definitions"], asked.pool), benchmark.nightly, taken_over=of_others)
             job_variables = _job_variables(benchmark, deployed.pool, asked)
             block_id = notification_block(client, asked.notify) if asked.notify else None
             said = plan["definitions"]["parameters"]
             earlier = _earlier(client, plan["deployments"])
             for entry in plan["deployments"]:
-                name, is_kept_off = _deployment(client, entry, said, job_variables, earlier)
+                name, is_off = _deployment(client, entry, said, job_variables, earlier)
                 deployed.deployments.append(name)
-                deployed.kept_off.extend([name] if is_kept_off else [])
+                deployed.kept_off.extend([name] if is_off else [])
             _remove_renamed(client, earlier, deployed)
             deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
             deployed.told.extend(blocks_told(client))
@@ -150,11 +152,10 @@ def _deployment(
 ) -> tuple[str, bool]:
     """Create or update one deployment; a schedule that somebody switched off stays off, also under an earlier name.
 
-    Its full name, and whether it is off for that.
+    Its full name, and whether it is off.
     """
     flow: Flow[..., Any] = load_flow_from_entrypoint(entry["entrypoint"])
     name = f"{flow.name}/{entry['name']}"
-    was_off = False
     try:
         switched = {schedule.slug: schedule.active for schedule in client.read_deployment_by_name(name).schedules}
     except ObjectNotFound:
@@ -162,7 +163,7 @@ def _deployment(
         was_off = any(_is_off(one) for one in mine if full_name(one).startswith(f"{flow.name}/"))
         switched = {found["slug"]: not was_off for found in entry["schedules"]}
     pool = entry["work_pool"]
-    client.create_deployment(
+    made = client.create_deployment(
         flow_id=client.create_flow_from_name(flow.name),
         name=entry["name"],
         version=flow.version,
@@ -182,7 +183,7 @@ def _deployment(
         job_variables=pool["job_variables"] | job_variables,
         pull_steps=[],
     )
-    return name, was_off
+    return name, _is_off(client.read_deployment(made).model_dump())
 
 
 def _earlier(client: SyncPrefectClient, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -74,6 +74,10 @@ class Nightly(Section):
         first = next(CronSim(self.schedule, end - timedelta(minutes=1), reverse=True))
         return max((one for one in (due, first) if one.timestamp() <= now.timestamp()), key=datetime.timestamp)
 
+    def next_due(self, now: datetime) -> datetime:
+        """The first moment after `now` at which a night is due, in the schedule's own time zone."""
+        return next(CronSim(self.schedule, now.astimezone(ZoneInfo(self.timezone))))
+
     def gives_up_at(self, night: date) -> datetime | None:
         """The first `finish_by` after the night is due; None without one. A date on which none is due begins at midnight."""
         if self.finish_by is None:

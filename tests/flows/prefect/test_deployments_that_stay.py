@@ -80,6 +80,8 @@ def test_a_schedule_that_is_switched_off_stays_off_under_another_name(
     client.update_deployment_schedule(client.read_deployment_by_name("nightly/pompidou-nightly").id, schedule.id, active=False)
     said = salon("deploy", named(file, "beaubourg"))
     assert "stays off   nightly/beaubourg-nightly" in said.out
+    assert "0 2 * * * (UTC), switched off" in said.out
+    assert "stays off   nightly/beaubourg-nightly" in salon("deploy", file).out
     found = client.read_deployment_by_name("nightly/beaubourg-nightly")
     assert [one.active for one in found.schedules] == [False]
     (listed,) = [line for line in salon("doctor", file).out.splitlines() if "prefect deployment schedule resume" in line]
