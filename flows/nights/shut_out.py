@@ -22,7 +22,8 @@ def why_shut_out(run: StageContext, now: datetime) -> str | None:
     id_ = current["publication_id"][:12]
     return (
         f"the current publication, {id_}, is of {current['run_date']}, a date in the future: until then no night or run can "
-        "become current. Was a machine's clock ahead, or --run-date mistyped? Fix that, then withdraw it: "
+        f"become current. Is this machine's clock right, which says {now:%Y-%m-%d %H:%M} UTC? If it is behind, set it and "
+        "withdraw nothing. If it is right, another's was ahead, or --run-date mistyped: fix that, then withdraw it: "
         f'salon withdraw FILE {id_} --because "…"'
     )
 

@@ -125,7 +125,10 @@ def test_a_night_behind_one_of_the_future_says_so_until_that_is_taken_back(salon
     assert (check.code, said in check.err) == (1, True)
     doctor = salon("doctor", shut_out)
     assert (doctor.code, findings(doctor.out)["last night"].startswith(f"wrong: {said}")) == (3, True)
-    assert f"salon withdraw FILE {ahead[:12]}" in doctor.out
+    advice = " ".join(doctor.out.partition("can become current")[2].split())
+    first = f"-> Is this machine's clock right, which says {datetime.now(UTC):%Y-%m-%d} "
+    assert (advice.startswith(first), f"salon withdraw FILE {ahead[:12]}" in advice) == (True, True), advice
+    assert "If it is behind, set it and withdraw nothing." in advice
 
     back = salon("withdraw", shut_out, ahead[:12], "--because", "a clock was ahead")
     tonight = notes(lake, "nights")[f"{DUE}"].publication_id
