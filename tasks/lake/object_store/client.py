@@ -31,6 +31,7 @@ _N_BYTES_SHORT = 2**17
 DEFAULT_WAIT_S = 30.0
 _WHOSE = "salon-written-by"
 _WAITED = re.compile(r"after \d+ retries|kind: Timeout")
+_LISTED = " (GET and LIST need s3:GetObject and s3:ListBucket; without the latter an object that is not there is refused too)"
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
 _log = logging.getLogger("salon.bucket")
 
@@ -178,15 +179,14 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError):
             raise
         except InvalidPathError:
-            message = (
-                f"{self.url}/{path}: Salon did not write an object of this name (an empty part, . or ..); remove that object"
-            )
-            raise CorruptLakeError(message) from None
+            what = "Salon did not write an object of this name (an empty part, . or ..); remove that object"
+            raise CorruptLakeError(f"{self.url}/{path}: {what}") from None
         except (BaseError, FileNotFoundError, ValueError) as error:
-            is_over = _WAITED.search(str(error))
-            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if is_over else ""
+            said = _said(error)
+            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if _WAITED.search(str(error)) else ""
+            more = _LISTED if verb == "GET" and said.endswith(("403 Forbidden", "(AccessDenied)")) else longer
             raise StoreError(
-                f"{verb} {self.url}/{path} failed: {_said(error)}; fix this{longer}, then run the same command again"
+                f"{verb} {self.url}/{path} failed: {said}; fix this{more}, then run the same command again"
             ) from None
 
 

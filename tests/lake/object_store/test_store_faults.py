@@ -18,13 +18,13 @@ class Line:
     """What stands between Salon and the store: does as `fault` says with the requests whose first line matches `of`, `n` times.
 
     `lost`: the store does it, its answer is dropped. `cut`: the end of it is missing. `silent`: nothing is done or said.
-    `refused`: 403.
+    `refused`: 403, with `code`.
     """
 
     def __init__(self, address: str) -> None:
         at = urlsplit(address)
         self.store = str(at.hostname), int(at.port or 80)
-        self.fault, self.of, self.n = "", "", 0
+        self.fault, self.of, self.n, self.code = "", "", 0, ""
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -46,7 +46,9 @@ class Line:
             if fault == "silent":
                 time.sleep(20)
             elif fault == "refused":
-                client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                body = f"<?xml version='1.0'?><Error><Code>{self.code}</Code></Error>" if self.code else ""
+                head = f"HTTP/1.1 403 Forbidden\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+                client.sendall((head + body).encode())
             else:
                 answer = self._of_store(request)
                 client.sendall({"lost": b"", "cut": answer[:-20]}.get(fault, answer))
@@ -119,3 +121,16 @@ def test_who_is_refused_is_not_told_to_wait_longer(url: str, line: Line) -> None
     with pytest.raises(StoreError, match="403 Forbidden") as raised:
         Bucket(url).get("a")
     assert "SALON_STORE_WAIT_S" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("verb", "code", "is_told"), [
+    ("GET", "", True), ("GET", "AccessDenied", True), ("GET", "ExpiredToken", False), ("PUT", "AccessDenied", False),
+])  # fmt: skip
+def test_a_refused_get_may_be_of_an_object_that_is_not_there(
+    url: str, line: Line, verb: str, code: str, *, is_told: bool
+) -> None:
+    line.does("refused", verb)
+    line.code = code
+    with pytest.raises(StoreError, match="403 Forbidden") as raised:
+        Bucket(url).get("a") if verb == "GET" else Bucket(url).put("a", b"a")
+    assert ("s3:ListBucket" in str(raised.value)) is is_told
