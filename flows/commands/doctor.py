@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from flows.commands.options import BenchmarkFile
-from flows.doctor.findings import Finding, State, guarded, skipped
+from flows.doctor.findings import Finding, State, each_cause_once, guarded, skipped
 from flows.observability import redaction
 from flows.observability.terminal import keep_prefect_quiet, result_console
 from flows.run.context import open_run
@@ -87,7 +87,7 @@ def _tell(findings: Iterable[Finding]) -> int:
     """Print each finding as it comes; the exit code."""
     console = result_console()
     n_by_state: Counter[State] = Counter()
-    for one in findings:
+    for one in each_cause_once(findings):
         n_by_state[one.state] += 1
         line = Text(f"{one.state:<8}", COLOURS[one.state])
         line.append(f"{one.what:<16}{redaction.redacted(one.found)}", "default")

@@ -245,5 +245,6 @@ def _said(error: Exception) -> str:
     text = str(error)
     code = re.search(r"<Code>([A-Za-z0-9]{1,60})</Code>", text)
     first = text.partition("\n")[0].partition("<?xml")[0]
-    plain = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", first))[:300].strip(" :")
-    return f"{plain} ({code[1]})" if code else plain
+    plain = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", first)).strip(" :")
+    short = plain if len(plain) <= 300 else f"{plain[:150]} … {plain[-147:]}"  # the cause stands at its end
+    return f"{short} ({code[1]})" if code else short

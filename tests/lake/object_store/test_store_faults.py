@@ -6,12 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from flows.cli import run
 from schemas.errors import StoreError
 from tasks.lake.object_store.client import Bucket
+from tests.flows.flow_support import findings
+from tests.support.night_world import write_benchmark
 
 
 class Line:
@@ -134,3 +139,23 @@ def test_a_refused_get_may_be_of_an_object_that_is_not_there(
     with pytest.raises(StoreError, match="403 Forbidden") as raised:
         Bucket(url).get("a") if verb == "GET" else Bucket(url).put("a", b"a")
     assert ("s3:ListBucket" in str(raised.value)) is is_told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "told"), [
+    ("InvalidAccessKeyId", {"last night"}), ("AccessDenied", {"last night", "anchors", "lake"}),
+], ids=["once", "a right once for each verb"])  # fmt: skip
+def test_the_doctor_tells_a_stores_error_once(
+    url: str, line: Line, tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, told: set[str]
+) -> None:
+    file = write_benchmark(tmp_path, "http://127.0.0.1:9/v1")
+    file.write_text(f'lake = "{url}"\nledger = "sqlite:///{tmp_path}/ledger.db"\n{file.read_text()}')
+    line.does("refused", ".", n=1000)
+    line.code = code
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        assert run(["doctor", str(file)]) == 3
+    found = {what: said for what, said in findings(capsys.readouterr().out).items() if "s3://" in said}
+    assert {*found} == {"last night", "series", "anchors", "lake", "publications", "records", "lake and ledger"}
+    assert {what for what, said in found.items() if f"403 Forbidden ({code}); fix this" in said} == told
+    assert {what for what, said in found.items() if said.endswith(" failed as above")} == {*found} - told
+    assert found["records"] == f"wrong: LIST {url}/runs failed as above"
