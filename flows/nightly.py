@@ -168,9 +168,10 @@ def _bought(run: StageContext) -> str:
     if mine.height < 2:
         return ""
     costs = mine["cost_usd"].drop_nulls().to_list()
-    n_sent, usd = mine["n_asked"].sum(), format_usd(sum(costs)) if costs else "and no reply with a known cost"
-    told = f"{'at least ' * mine['is_at_least'].any()}{n_sent:,} requests sent, {usd}"
-    return f"{mine.height} runs of the night of {run.run_date} ended, together: {told}."
+    least = "at least " * bool(mine["is_at_least"].any())  # of the money: what was sent is counted
+    usd = f"{least}{format_usd(sum(costs))}" if costs else "and no reply with a known cost"
+    n_sent = mine["n_asked"].sum()
+    return f"{mine.height} runs of the night of {run.run_date} ended, together: {n_sent:,} requests sent, {usd}."
 
 
 def _n_blocked(run: RunSummary) -> int:

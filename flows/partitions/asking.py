@@ -155,7 +155,7 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
                     record(run, begun, bought, STOPPED)
                     least = "at least " if bought.is_at_least else ""
                     run.reporter.say(
-                        f"{least}{bought.n_asked:,} requests sent, {format_usd(bought.cost_usd)}; no new table was made"
+                        f"{bought.n_asked:,} requests sent, {least}{format_usd(bought.cost_usd)}; no new table was made"
                     )
                 else:
                     forget_asking(run)
