@@ -17,9 +17,10 @@ import polars as pl
 
 from flows.executors.lake_use import lake_in_use
 from flows.run import stages
+from flows.run.begun import Begun, forget_asking
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.record import JUDGED, Begun, forget_asking, record, recorded_where_it_ends
+from flows.run.record import JUDGED, record, recorded_where_it_ends
 from rubrics.model import Rubric
 from schemas.benchmark.exam import Exam
 from schemas.errors import InputError

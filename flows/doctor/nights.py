@@ -16,8 +16,8 @@ from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
 from flows.partitions.table import read_partitions
 from flows.run.batches import told
+from flows.run.begun import begun_nights
 from flows.run.context import RunContext
-from flows.run.record import begun_nights
 from schemas.errors import CorruptLakeError
 from tasks.context import StageContext, name_in_ledger
 from tasks.judge.batch.out import BatchOut, batches_out

@@ -15,10 +15,11 @@ from flows.observability.terminal import format_usd
 from flows.partitions.outage_backoff import heard_from, patiently
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
+from flows.run.begun import Begun, forget_asking
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.record import STOPPED, Begun, forget_asking, note_asking, record
+from flows.run.record import STOPPED, note_asking, record
 from schemas.errors import ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome

@@ -20,6 +20,7 @@ from flows.observability.progress import RunSummary
 from flows.observability.terminal import format_usd
 from flows.run import stages
 from flows.run.batches import say_left_behind
+from flows.run.begun import Begun
 from flows.run.bought import asked_parts
 from flows.run.complete import saying_what_is_complete
 from flows.run.context import RunContext
@@ -27,7 +28,7 @@ from flows.run.found import not_as_meant
 from flows.run.judging import n_left
 from flows.run.other_models import refuse_other_models
 from flows.run.preview import forecasts
-from flows.run.record import Begun, check_records, record, recorded_where_it_ends
+from flows.run.record import check_records, record, recorded_where_it_ends
 from flows.run.rounds import judge_all
 from flows.run.since import before, say_what_changed
 from flows.run.tasks import RunTables, check_data, compute_tables, pool_judges, publish_tables, weigh_judges

@@ -1,103 +1,35 @@
 """A run's row in `runs`, made here alone: of one that published or was blocked, that ended while it asked, or was killed.
 
-A run that asks is noted in the lake until it has its row, `asking/<benchmark>/`, a file a run; of a lake in a bucket in the cache
-folder alone. The next start writes the row of one that was killed. Partitions are partitions/table.py.
+A run that asks is noted until it has its row (begun.py). The next start, on any machine, writes the row of one that was killed.
+Partitions are partitions/table.py.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from typing import Annotated, Self
+from datetime import UTC, date, datetime
 
 import polars as pl
-from pydantic import BaseModel, Field
 
+from flows.observability.terminal import format_usd
+from flows.run.begun import SILENT_S, Asking, Begun, drop, folder, forget_asking, notes, write_note
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from schemas.errors import StoreError
 from schemas.records import Plan
-from schemas.tables.field import DIGEST_LENGTH
 from tasks.context import StageContext
-from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
-from tasks.lake.atomic_files import locked, write_bytes
-from tasks.ledger.mutex import silent_s
+from tasks.lake.object_store.cache_folder import pull
+from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
-from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.publish.machine_tables import record_run, runs
 from tasks.publish.pointer import check_pointers
-from tasks.regular_files import content_of
 
 STOPPED = "stopped"
 """The outcome of a run that ended before it had published, or was blocked."""
 JUDGED = "judged"
 """The outcome of an exam or a probe, which publish nothing."""
 _A_ROUNDING_USD = 1e-9
-_GONE_AFTER = timedelta(days=2)
-"""A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
-_SILENT_S = 600.0
-"""One of which it has: a paused one that goes on has a row in `runs` of its own, and what both have would count twice."""
-
-
-class Begun(BaseModel):
-    """A run's row but for what it buys and how it ends."""
-
-    started_at: datetime
-    run_date: date
-    dataset_id: str
-    n_samples: int
-    n_samples_ok: int
-    code_version: str
-    asked_by: str
-
-    @classmethod
-    def of(cls, run: RunContext, started_at: datetime, dataset: IngestResult, *, asked_by: str | None = None) -> Self:
-        """That of a run which has read its sources; `asked_by`: the command, where it is none of a run or a night."""
-        return cls(
-            started_at=started_at,
-            run_date=run.run_date,
-            dataset_id=dataset.dataset_id,
-            n_samples=dataset.n_samples,
-            n_samples_ok=dataset.n_ok,
-            code_version=run.ids.code_version,
-            asked_by=asked_by or ("nightly" if run.ids.budget_id else "run"),
-        )
-
-    def row(self, run: RunContext, finished_at: datetime, asked: Outcome, outcome: str) -> dict[str, object]:
-        """The row of one that published nothing."""
-        return {
-            **self.model_dump(include=set(Begun.model_fields)),
-            "finished_at": finished_at,
-            "benchmark": run.benchmark.name,
-            "publication_id": None,
-            "outcome": outcome,
-            "n_requests": asked.n_requests,
-            "n_cached": asked.n_cached,
-            "n_asked": asked.n_asked,
-            "n_input_tokens": asked.n_input_tokens or (None if asked.n_without_cost else 0),  # a question has some
-            "n_output_tokens": asked.n_output_tokens or (None if asked.n_without_cost else 0),
-            "cost_usd": asked.cost_usd,
-            "is_at_least": asked.is_at_least,
-        }
-
-
-class _Asking(Begun):
-    """The note of a run, and the plans and judges of which it buys."""
-
-    plan_ids: list[Annotated[str, Field(pattern=f"^[0-9a-f]{{{DIGEST_LENGTH}}}$")]]
-    judges: list[str]
-    process: Process
-
-    def is_over(self, ledger_url: str) -> bool:
-        """Whether its process is gone: seen here, else by what the ledger last heard of it, else by its age."""
-        is_alive = lives(self.process)
-        if is_alive is not None:
-            return not is_alive
-        with opened(ledger_url) as ledger:
-            unheard_s = silent_s(ledger, self.process)
-        return datetime.now(UTC) - self.started_at > _GONE_AFTER if unheard_s is None else unheard_s > _SILENT_S
 
 
 def check_records(run: StageContext) -> None:
@@ -113,8 +45,8 @@ def record(
     row = begun.row(run, datetime.now(UTC), asked, outcome) | {"publication_id": publication_id}
     row["is_at_least"] = is_at_least or asked.is_at_least
     record_run(run.lake, row)
-    forget_asking(run)
     run.reporter.ran = {**row, "n_by_status": dict(asked.n_by_status)}
+    forget_asking(run)
 
 
 @contextmanager
@@ -156,28 +88,21 @@ def recorded_where_it_ends(run: RunContext, begun: Begun, planned: Plan, before:
 def note_asking(run: RunContext, begun: Begun, plan_ids: Sequence[str]) -> None:
     """Note a run that may ask from now on, after the rows of those were written that were killed. Raises StoreError."""
     record_killed(run)
-    judges = [judge.id for judge in run.benchmark.asked_judges]
-    note = _Asking(**begun.model_dump(), plan_ids=list(plan_ids), judges=judges, process=this_process())
-    target = _folder(run) / f"{begun.started_at:%Y%m%dT%H%M%S%f}{_ending()}"
-    write_bytes(note.model_dump_json(indent=1).encode(), target, run.lake.root / "staging")
-
-
-def forget_asking(run: RunContext) -> None:
-    """What this process asked has its row, or is none."""
-    for path, note in _notes(run, _ending()):
-        if note.process == this_process():
-            path.unlink(missing_ok=True)
+    write_note(run, begun, plan_ids)
 
 
 def record_killed(run: RunContext) -> None:
     """Write the row of each run of the benchmark that was killed, and take its note away. Raises StoreError."""
-    if not any(_folder(run).glob("*.json")):
+    pull(run.lake.root, folder(run))
+    if not any(folder(run).glob("*.json")):
         return
-    with locked(run.lake.root, f"asking-{run.benchmark.name}"):
-        for path, note in _notes(run):
-            if note.is_over(run.ledger_url):
-                _record_killed(run, note)
-                path.unlink(missing_ok=True)
+    with opened(run.ledger_url) as ledger, mutex(ledger, f"asking {run.name_in_ledger}"):  # of all machines
+        for path, note in notes(run):
+            is_over = note.is_over(run.ledger_url)
+            if is_over is not False:
+                _record_killed(run, note, is_sure=is_over is True)
+            if is_over:
+                drop(run, path)
 
 
 def who_asked(run: RunContext, moment: datetime) -> tuple[str, date] | None:
@@ -185,25 +110,30 @@ def who_asked(run: RunContext, moment: datetime) -> tuple[str, date] | None:
     rows = runs(run.lake).filter(benchmark=run.benchmark.name, outcome=STOPPED).select("started_at", "asked_by", "run_date")
     begun = [
         *rows.rows(),
-        *((note.started_at, note.asked_by, note.run_date) for _, note in _notes(run) if note.is_over(run.ledger_url)),
+        *((note.started_at, note.asked_by, note.run_date) for _, note in notes(run) if note.is_over(run.ledger_url)),
     ]
     found = max((one for one in begun if one[0] <= moment), default=None)
     return None if found is None else (str(found[1]), found[2])
 
 
-def begun_nights(run: RunContext) -> list[date]:
-    """Of each night's run that is noted as asking, the date: whether it still does is for who looks."""
-    return [note.run_date for _, note in _notes(run) if note.asked_by == "nightly"]
-
-
-def _record_killed(run: RunContext, note: _Asking) -> None:
+def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
+    """Write its row, if it is sure that it is over, and tell what it bought."""
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
     own = _without_others(run, note.started_at, bought.outcome)
     if not own.may_cost:
         return
-    record_run(run.lake, note.row(run, bought.last_heard_at, own, STOPPED))
-    began = f"{note.asked_by} that began at {note.started_at:%Y-%m-%d %H:%M} UTC"
-    run.reporter.say(f"the {began} was killed, or could not record what it bought; that is in the table runs now")
+    usd = "no reply with a known cost" if own.cost_usd is None else format_usd(own.cost_usd)
+    doubt = f"; up to {bought.outcome.n_in_doubt:,} of them may be billed twice" if bought.outcome.n_in_doubt else ""
+    sent = f"{own.n_asked:,} requests sent, {usd}{doubt}"
+    if is_sure:
+        record_run(run.lake, note.row(run, bought.last_heard_at, own, STOPPED))
+        say = f"{note.told} was killed, or could not record what it bought; that is in the table runs now: {sent}"
+    else:
+        say = (
+            f"{note.told} on another machine, or in another container, is not heard of any more: {sent}. A start that comes "
+            f"{SILENT_S / 60:.0f} minutes after it fell silent puts that into the table runs"
+        )
+    run.reporter.say(say)
 
 
 def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcome:
@@ -223,22 +153,3 @@ def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcom
         cost_usd=cost_usd if cost_usd > _A_ROUNDING_USD else None,
     )
     return replace(own, n_in_doubt=bought.n_in_doubt or int(own.n_asked > 0 or own.cost_usd is not None))
-
-
-def _folder(run: RunContext) -> Path:
-    return run.lake.root / "asking" / run.benchmark.name
-
-
-def _ending() -> str:
-    """How the names of this process's notes end."""
-    return f"-{this_process().pid}.json"
-
-
-def _notes(run: RunContext, ending: str = ".json") -> Iterator[tuple[Path, _Asking]]:
-    for path in sorted(_folder(run).glob(f"*{ending}")):
-        try:
-            yield path, _Asking.model_validate_json(content_of(path))
-        except FileNotFoundError:  # another process has taken it away meanwhile
-            continue
-        except ValueError as error:
-            run.reporter.say(f"{path} is not a note of a run ({str(error).splitlines()[0]}), and is left out; delete it")

@@ -1,6 +1,7 @@
 """Rows of `runs` that ended before they published: their ledger out of use, no place to publish to, killed."""
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -150,6 +151,26 @@ def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
     assert not path.exists()
     assert runs(lake)["outcome"].to_list() == ["published", "unchanged"], "it bought nothing that has no row"
     assert runs(lake)["n_asked"].sum() == N_SAMPLES
+
+
+def test_what_a_run_bought_that_fell_silent_elsewhere_is_told_at_once(
+    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    """As a container that was replaced: its process cannot be looked up, and it may be paused."""
+    World(tmp_path).make(0)
+    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
+    assert salon("run", file).code == 0
+    (bought,) = runs(lake).to_dicts()
+    plan = next((lake.root / "complete" / "requests").iterdir()).stem
+    shutil.rmtree(lake.root / "runs")
+    path = lake.root / "asking" / "nights" / "one.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    began = bought["started_at"].isoformat()
+    path.write_text(json.dumps(NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began}))
+    said = " ".join(salon("run", file).err.split())
+    assert f"in another container, is not heard of any more: {N_SAMPLES} requests sent, $" in said
+    assert path.exists()
+    assert runs(lake).height == 1, "it has its row once it is sure that it is over"
 
 
 def test_a_run_whose_judge_may_have_worked_for_nothing_says_at_least(

@@ -1,7 +1,10 @@
 """A benchmark into a bucket by its file's setting alone, and read back on a machine that never saw it."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ from schemas.errors import InputError
 from tasks.lake.markers import FOOTER, WITHOUT_PICTURES
 from tasks.publish.machine_tables import runs
 from tests.support.night_world import World, write_benchmark
+from tests.support.servers.dask_cluster import ROOT
+from tests.support.servers.provider import Play, completion
 
 pytestmark = pytest.mark.slow
 
@@ -82,3 +87,26 @@ def test_a_lake_in_a_bucket_wants_a_ledger_elsewhere(tmp_path: Path, url):
     file.write_text(f'lake = "{url}"\n' + file.read_text())
     with pytest.raises(InputError, match=r'Add ledger = "postgresql\+psycopg://'):
         open_run(file)
+
+
+def test_another_machine_records_what_a_killed_night_bought(tmp_path: Path, url, objects, provider, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url)
+    file.write_text(f'lake = "{url}"\nledger = "sqlite:///{tmp_path}/ledger.db"\n' + file.read_text())
+    command, environment = [sys.executable, "-m", "flows", "nightly", str(file)], os.environ | {"PYTHONPATH": str(ROOT)}
+    night = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    provider.on_request = lambda: night.kill() if provider.n == 7 else None
+    night.wait(120)
+    n_killed = provider.n
+    assert len(objects.names("asking/")) == 1
+    monkeypatch.setenv("SALON_CACHE", str(tmp_path / "second"))
+    assert salon(["nightly", str(file)]) == 0
+    said = capsys.readouterr()
+    assert "was killed, or could not record what it bought; that is in the table runs now: " in " ".join(said.err.split())
+    assert "2 runs of the night of " in " ".join((said.out + said.err).split())
+    rows = runs(open_run(file).lake)
+    assert rows["outcome"].to_list() == ["stopped", "published"]
+    assert rows["n_asked"][0] >= n_killed
+    assert objects.names("asking/") == []
