@@ -66,7 +66,7 @@ def _examined(run: StageContext | None, file: Path | None, *, is_asking: bool) -
     yield from guarded(nights.BATCHES, lambda: nights.check_batches(run), "fix what is wrong below first")
     yield from sources.check_sources(run)
     yield from guarded(stores.LEDGER, lambda: stores.check_ledger(run), permitted)
-    yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake), permitted)
+    yield from guarded(stores.LAKE, lambda: stores.check_lake(run.lake, run.benchmark.name), permitted)
     published = partial(publications.check_publications, run.lake, run.benchmark.name)
     yield from guarded(publications.PUBLICATIONS, published, permitted)
     yield from guarded(nights.RECORDS, lambda: nights.check_readable(run), permitted)

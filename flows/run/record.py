@@ -19,6 +19,7 @@ from schemas.errors import StoreError
 from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
+from tasks.lake.not_writable import barred_of_lake
 from tasks.lake.object_store.cache_folder import pull
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
@@ -33,7 +34,9 @@ _A_ROUNDING_USD = 1e-9
 
 
 def check_records(run: StageContext) -> None:
-    """Before anything is paid for: raises CorruptLakeError where what a run's end reads and writes cannot be read."""
+    """Before anything is paid for. Raises CorruptLakeError, StoreError: what a run's end reads or writes, it cannot."""
+    if (found := barred_of_lake(run.lake.root, run.benchmark.name)) is not None:
+        raise StoreError(f"{'; '.join(found)}. Nothing was sent")
     check_pointers(run.lake.root, run.benchmark.name)
     runs(run.lake)
 

@@ -1,10 +1,7 @@
 """A ledger that is a SQLite file: the file itself, who may write it and the two beside it. What it holds is tables.py."""
 
 import os
-import pwd
-import shlex
 import sqlite3
-import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +11,7 @@ from sqlalchemy.engine import URL
 
 from schemas.errors import StoreError
 from tasks.lake.atomic_files import make_folder
+from tasks.lake.not_writable import barred, told
 from tasks.regular_files import NotRegularError, content_of
 
 _LARGEST_PAGE = 65_536  # of SQLite, in bytes
@@ -44,29 +42,11 @@ def prepare(file: Path, *, is_uri: bool = False) -> None:
 
 
 def not_writable(file: Path) -> tuple[str, str] | None:
-    """Which of the ledger's files this user may not write, whose they are, and what to do; None where that is not the cause."""
-    found = dict[Path, os.stat_result]()
-    for path in (Path(f"{file}{end}") for end in _BESIDE):
-        with suppress(OSError):  # there is none, or nobody may look
-            before = path.stat()
-            is_barred = not os.access(path, os.W_OK) and not os.statvfs(path).f_flag & os.ST_RDONLY
-            after = path.stat()
-            # the last of several processes takes the files beside it away, and the next makes others
-            if is_barred and (before.st_ino, before.st_ctime_ns) == (after.st_ino, after.st_ctime_ns):
-                found[path] = after
-    if not found:
+    """Which of the ledger's files, or its folder, this user may not write, and what to do; None where that is not the cause."""
+    if not os.access(file, os.F_OK):
         return None
-    named = " and ".join(f"{path} (of {_owner(one)}, {stat.filemode(one.st_mode)})" for path, one in found.items())
-    paths, is_mine = shlex.join(map(str, found)), all(one.st_uid == os.geteuid() for one in found.values())
-    advice = f"chmod u+w {paths}" if is_mine else f"to share the ledger with its group, their owner runs: chmod g+w {paths}"
-    return f"this user may not write {named}", advice
-
-
-def _owner(of: os.stat_result) -> str:
-    try:
-        return pwd.getpwuid(of.st_uid).pw_name
-    except KeyError:
-        return f"user {of.st_uid}"
+    found = barred((*(Path(f"{file}{end}") for end in _BESIDE), file.parent))  # in the folder SQLite makes the two beside it
+    return told(found, "the ledger") if found else None
 
 
 def _forget_unwritten(path: Path) -> None:

@@ -288,24 +288,33 @@ def test_who_may_not_write_a_ledger_is_told_of_which_file_and_leaves_none(tmp_pa
     assert sorted(tmp_path.iterdir()) == there
 
 
-def test_who_shares_a_ledger_is_told_what_its_owner_runs(tmp_path: Path) -> None:
-    """As one who is neither its owner nor of its group, from a folder that all may write."""
+@pytest.mark.parametrize(
+    ("group", "mode", "told"),
+    [
+        (0, 0o777, "(of user 12345, -rw-r-----) to share the ledger with its group, their owner runs: chmod g+w {file};"),
+        (12345, 0o777, "(of user 12345, -rw-r-----) this user is not in the group 12345: to share the ledger,"),
+        (12345, 0o755, "(of user 12345, -rw-r-----) and {folder} (of user 12345, drwxr-xr-x) this user is not in the group"),
+    ],
+    ids=["of its group", "of no such group", "nor may write its folder"],
+)
+def test_who_shares_a_ledger_is_told_what_its_owner_runs(tmp_path: Path, group: int, mode: int, told: str) -> None:
     ledger_file = tmp_path / "ledger.db"
     ledger_file.touch()
     ledger_file.chmod(0o640)
-    tmp_path.chmod(0o777)
+    tmp_path.chmod(mode)
     asked = (
         "from pathlib import Path; from tasks.ledger.sqlite_files import not_writable; "
         f"print(*not_writable(Path('{ledger_file}')))"
     )
     if os.geteuid() != 0:
         pytest.skip("another user is needed")
-    os.chown(ledger_file, 12345, 12345)
+    os.chown(ledger_file, 12345, group)
+    os.chown(tmp_path, 12345, group)
     ended = subprocess.run(
         [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True, preexec_fn=without_roots_rights
     )
-    assert "(of user 12345, -rw-r-----)" in ended.stdout
-    assert f"to share the ledger with its group, their owner runs: chmod g+w {ledger_file}" in ended.stdout
+    assert told.format(file=ledger_file, folder=tmp_path) in ended.stdout
+    assert "docs/security.md" in ended.stdout
 
 
 def test_the_locks_of_a_ledger_that_was_just_made_are_kept(tmp_path: Path) -> None:

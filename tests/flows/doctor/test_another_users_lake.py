@@ -1,0 +1,81 @@
+"""A lake in which another user's folders, made under umask 022, lie among one's own: told before anything is bought."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.lake.not_writable import barred_of_lake
+from tests.flows.flow_support import Said, findings
+from tests.support.night_world import World, n_billed, write_benchmark
+from tests.support.rights import without_roots_rights
+from tests.support.servers.dask_cluster import ROOT
+
+OTHER = 12345
+
+
+@pytest.fixture
+def published(tmp_path: Path, salon: Callable[..., Said], judge_url: str) -> Path:
+    """The file of a benchmark with a publication."""
+    if os.geteuid() != 0:
+        pytest.skip("another user is needed")
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, judge_url)
+    assert salon("run", file).code == 0
+    return file
+
+
+def _without_rights(command: str, file: Path) -> Said:
+    ended = subprocess.run(
+        [sys.executable, "-m", "flows", command, str(file)], cwd=file.parent, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False, preexec_fn=without_roots_rights,
+    )  # fmt: skip
+    return Said(ended.returncode, ended.stdout, " ".join(ended.stderr.split()))
+
+
+def test_a_folder_of_another_user_is_named_before_anything_is_sent(published: Path, judge_url: str) -> None:
+    lake, n_before = published.parent / "lake", n_billed(judge_url)
+    folder = lake / "publish" / "v1" / "nights" / "drift"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    os.chown(folder, OTHER, OTHER)
+    World(published.parent).make(1)
+    named = f"this user may not write {folder} (of user {OTHER}, drwxr-xr-x)"
+    ran, doctor = _without_rights("run", published), _without_rights("doctor", published)
+    assert ran.code == 3, ran.err
+    assert named in ran.err
+    assert f"this user is not in the group {OTHER}: to share the lake" in ran.err
+    assert n_billed(judge_url) == n_before
+    assert findings(doctor.out)["lake"].startswith("wrong: this user may not write")
+
+
+@pytest.mark.parametrize(
+    ("below", "is_told"),
+    [
+        ("runs", True),
+        ("complete/samples", True),
+        ("samples", True),
+        ("locks/index.lock", True),
+        ("publish/v1/tables/runs/benchmark_name=nights", True),
+        ("lost+found", False),
+        ("publish/v1/another", False),
+        ("asking/another", False),
+    ],
+)
+def test_what_no_night_of_the_benchmark_writes_bars_none(published: Path, below: str, is_told: bool) -> None:
+    lake = published.parent / "lake"
+    path = lake / below
+    if not path.exists():
+        path.mkdir(parents=True)
+    path.chmod(0o555)
+    os.chown(path, OTHER, OTHER)
+    of = barred_of_lake
+    asked = f"from pathlib import Path; from {of.__module__} import {of.__name__} as b; print(b(Path('{lake}'), 'nights'))"
+    ended = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True, preexec_fn=without_roots_rights
+    )
+    assert (str(path) in ended.stdout) == is_told
+    assert (ended.stdout == "None\n") == (not is_told)
