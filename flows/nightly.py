@@ -14,7 +14,7 @@ from flows.nights.checkpoints import has_newer
 from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
-from flows.nights.record import mutex_name, note_night, note_told, notes
+from flows.nights.record import mutex_name, note_night, note_told, noted_where_it_fails, notes
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
@@ -142,7 +142,7 @@ def _attempt(
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
-        with opened_executor(run, runner) as executor:
+        with noted_where_it_fails(run, redacted), opened_executor(run, runner) as executor:
             summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=is_retrying)
     except GateBlockedError as error:
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])

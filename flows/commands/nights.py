@@ -80,7 +80,7 @@ def nightly(
 
 def _check(opened: StageContext) -> int:
     """Say whether the night is published, and what of it a watch is to know; the exit code."""
-    from flows.nights.record import notes
+    from flows.nights.record import failed_night, notes
     from flows.nights.shortfall import shortfall
     from flows.nights.shut_out import why_shut_out
 
@@ -88,6 +88,9 @@ def _check(opened: StageContext) -> int:
     note = notes(opened.lake.root, name).get(day)
     said = "was due and is not published" if note is None else "is published"
     print(f"{name}: the night of {day} {said}", file=sys.stderr if note is None else sys.stdout)
+    why = failed_night(opened.lake.root, name) if note is None else None
+    if why is not None and why.run_date == day:
+        print(one_line(why.told), file=sys.stderr)
     shut_out = why_shut_out(opened, datetime.now(UTC))
     short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
     if shut_out is not None and note is not None and note.behind:

@@ -7,11 +7,11 @@ from functools import partial
 import polars as pl
 
 from flows.doctor.findings import Finding, ok, skipped, wrong
-from flows.doctor.prefect_server import failed_night
+from flows.doctor.prefect_server import failed_night as failed_at_server
 from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.anchors import gone_anchors, newest_anchor_set
 from flows.nights.ended import ended_series
-from flows.nights.record import mutex_name, notes
+from flows.nights.record import failed_night, mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
 from flows.partitions.table import read_partitions
@@ -53,13 +53,14 @@ def check_night(run: StageContext) -> Iterator[Finding]:
             yield ok(NIGHT, lacks)
     elif _is_under_way(run):
         yield ok(NIGHT, f"{shown} is under way")
-    elif not noted and not (failed := _failed_tries(run)):
+    elif (why := failed_night(run.lake.root, run.benchmark.name)) is None and not noted and not _failed_tries(run):
         yield skipped(NIGHT, "no night is published yet")
     else:
-        last = f"the last one is of {max(noted)}" if noted else f"none is yet: {failed}"
-        said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}"
-        advice = "the log of its run says why; salon nightly FILE starts or continues it"
-        tried = "" if noted else failed.rpartition(" ")[2]
+        failed = "" if noted else _failed_tries(run)
+        last = f"the last one is of {max(noted)}" if noted else (f"none is yet: {failed}" if failed else "none is yet")
+        said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}" + (f"; {why.told}" if why else "")
+        advice = ("then " if why else "the log of its run says why; ") + "salon nightly FILE starts or continues it"
+        tried = failed.rpartition(" ")[2]
         yield wrong(NIGHT, said, advice + (f", --run-date {tried} the night of {tried}" if tried not in ("", day) else ""))
 
 
@@ -113,7 +114,7 @@ def _failed_tries(run: StageContext) -> str:
         )
     if killed:
         told.append(f"{counted(len(killed), 'run')} began and did not end, the last for the night of {max(killed)}")
-    if (failed := failed_night(run.benchmark.name)) is not None:
+    if (failed := failed_at_server(run.benchmark.name)) is not None:
         night = run.benchmark.nightly.newest_due(failed[1]).date()
         told.append(f"its run on the Prefect server is {failed[0]}, the one for the night of {night}")
     return "; ".join(told)

@@ -1,6 +1,8 @@
 """A night that asked and published nothing: its partitions, the page of them, the next night and the doctor know of it."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +44,42 @@ def test_its_partitions_have_failed(salon: Callable[..., Said], file: Path, prov
     make_folder(file.parent, "s300")
     told = " ".join(salon("nightly", file).err.split())
     assert f"{N_PROMPTS} of its {N_PROMPTS} replies under alignment by judge-2026-01-01 are missing" in told
+
+
+KEY = "sk-of-nobody-4711"
+
+
+@pytest.mark.parametrize(
+    ("play", "cause"),
+    [
+        (
+            Play(401, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode()),
+            "Incorrect API key provided",
+        ),
+        (Play(404, b'{"error": {"message": "The model `judge` does not exist"}}'), "does not exist"),
+    ],
+    ids=["its key was taken back", "its model is gone"],
+)
+def test_the_cause_is_told_without_its_log(
+    salon: Callable[..., Said], file: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, play: Play, cause: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    provider.then = play
+    assert salon("nightly", file).code == 3
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        check, doctor = salon("nightly", file, "--check"), salon("doctor", file)
+    assert (check.code, doctor.code) == (1, 3)
+    for said in (check.err, findings(doctor.out)["last night"]):
+        assert re.search(rf"the night of [-0-9]+ failed at [-0-9]+ [0-9:]+ UTC: .*{cause}", " ".join(said.split())), said
+    monkeypatch.delenv("OPENAI_API_KEY")  # who looks later does not know the key
+    kept = (file.parent / "lake" / "failed" / "folders.json").read_text()
+    assert KEY not in kept + check.err + doctor.out
+    assert len(json.loads(kept)["cause"]) <= 600
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    provider.then = GOOD
+    assert salon("nightly", file).code == 0
+    assert "failed at" not in salon("nightly", file, "--check").err
+    assert not (file.parent / "lake" / "failed" / "folders.json").exists()
 
 
 def _newest(file: Path) -> list[str]:
