@@ -143,7 +143,10 @@ class Collector:
 
     async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
         n_before = self.outcome.n_replies
-        await asyncio.gather(*(self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived))
+        ends = (self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived)
+        failed = [one for one in await asyncio.gather(*ends, return_exceptions=True) if isinstance(one, BaseException)]
+        if failed:  # with none of them still on its way into the ledger: what is written next would fail with it
+            raise failed[0]
         if token not in self.own:
             self.outcome.n_fetched += self.outcome.n_replies - n_before
         await self._release(token, [line.request_key for line, _ in arrived])
