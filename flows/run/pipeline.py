@@ -74,8 +74,7 @@ def run_pipeline(
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
     to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `is_retrying`: what was rejected
     is asked again. `while_asking`: is entered with the plan, and left as the asking ends.
-    Raises GateBlockedError where a blocking data check failed; the run is recorded all the same, and so is one that ends while
-    it asks.
+    Raises GateBlockedError where a blocking data check failed; the run is recorded, as is one that ends while it asks.
     """
     started_at = datetime.now(UTC)
     run.reporter.made = None
