@@ -4,7 +4,7 @@ With strengths λ and tie parameter ν, i beats j with a chance proportional to 
 with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can be rated at all is ratings.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from tasks.aggregate.intervals import Counts, Floats
 
 _MAX_STEPS = 200
 _SMALL = 1e-12
+_PROMPTS_AT_ONCE = 500  # of 40 checkpoints some 7 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,23 @@ class Tallied:
     tie: Floats
     loss: Floats
 
+    @property
+    def sums(self) -> Floats:
+        """Wins, ties and losses, shape (3, rows)."""
+        return np.stack([self.win, self.tie, self.loss])
+
+    def rows(self, some: Counts | npt.NDArray[np.bool_]) -> "Tallied":
+        """Those of these numbers, or where it is so."""
+        return Tallied(
+            self.one[some], self.other[some], self.prompt[some], self.category[some],
+            self.win[some], self.tie[some], self.loss[some],
+        )  # fmt: skip
+
     def among(self, kept: npt.NDArray[np.bool_]) -> "Tallied":
         """The rows kept, checkpoints and prompts numbered anew."""
-        ends = np.unique(np.concatenate([self.one[kept], self.other[kept]]))
-        return Tallied(
-            np.searchsorted(ends, self.one[kept]), np.searchsorted(ends, self.other[kept]),
-            np.unique(self.prompt[kept], return_inverse=True)[1], self.category[kept],
-            self.win[kept], self.tie[kept], self.loss[kept],
-        )  # fmt: skip
+        some = self.rows(kept)
+        ends, prompt = np.unique(np.concatenate([some.one, some.other])), np.unique(some.prompt, return_inverse=True)[1]
+        return replace(some, one=np.searchsorted(ends, some.one), other=np.searchsorted(ends, some.other), prompt=prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
     """
     n = int(max(tallied.one.max(), tallied.other.max())) + 1
     code, place = np.unique(tallied.one * n + tallied.other, return_inverse=True)
-    sums = np.stack([np.bincount(place, part) for part in (tallied.win, tallied.tie, tallied.loss)]).astype(np.float64)
+    sums = np.stack([np.bincount(place, part) for part in tallied.sums]).astype(np.float64)
     one, other = code // n, code % n
     beta = np.zeros(n + 1)  # strengths, then log ν; the first strength stays 0
     free = np.arange(1, n + 1 if has_ties else n)
@@ -123,23 +133,29 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
     n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
     if n_prompts < 2:
         return None
-    scores, information = _by_prompt(beta, tallied, has_ties=has_ties)
+    _, information = _derivatives(beta, tallied.one, tallied.other, tallied.sums, has_ties=has_ties)
     ends = np.zeros((n + 1, n + 1))  # strengths and their mean, each by what it takes of the free parameters
     ends[:n, :n], ends[n, :n] = np.eye(n), 1 / n
     inverse = np.zeros((n + 1, n + 1))
-    inverse[np.ix_(free, free)] = np.linalg.inv(information.sum(axis=0)[np.ix_(free, free)])
+    inverse[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)])
     to_ends = ends @ inverse
     category = np.zeros(n_prompts, dtype=np.int64)
     category[tallied.prompt] = tallied.category
-    variances, below = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n + 1))
-    for one in np.unique(category):
-        mine = category == one
-        moved = scores[mine] @ to_ends.T
-        expected = _of_differences(to_ends @ information[mine] @ to_ends.T)
-        n_equal = expected.sum(axis=0) ** 2 / np.maximum((expected**2).sum(axis=0), np.finfo(float).tiny)
-        df = np.maximum(1.0, n_equal - 1)
-        part = _of_differences(moved.T @ moved) * (df + 1) / df
-        variances, below = variances + part, below + part**2 / df
+    found, expected, squares = np.zeros((3, int(category.max()) + 1, n + 1, n + 1))
+    order = np.argsort(tallied.prompt, kind="stable")
+    for start in range(0, n_prompts, _PROMPTS_AT_ONCE):
+        end = min(start + _PROMPTS_AT_ONCE, n_prompts)
+        some = tallied.rows(order[slice(*np.searchsorted(tallied.prompt[order], (start, end)))])
+        scores, each = _by_prompt(beta, some, start, end, has_ties=has_ties)
+        moved, each = scores @ to_ends.T, _of_differences(to_ends @ each @ to_ends.T)
+        for one in np.unique(category[start:end]):
+            mine = category[start:end] == one
+            found[one] += _of_differences(moved[mine].T @ moved[mine])
+            expected[one] += each[mine].sum(axis=0)
+            squares[one] += (each[mine] ** 2).sum(axis=0)
+    df = np.maximum(1.0, expected**2 / np.maximum(squares, np.finfo(float).tiny) - 1)
+    parts = found * (df + 1) / df
+    variances, below = parts.sum(axis=0), (parts**2 / df).sum(axis=0)
     return variances, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), n_prompts - 1.0)
 
 
@@ -150,18 +166,17 @@ def _of_differences(products: Floats) -> Floats:
     return found
 
 
-def _by_prompt(beta: Floats, tallied: Tallied, *, has_ties: bool) -> tuple[Floats, Floats]:
-    """Each prompt's score and its expected information of strengths and log ν; (prompts, n + 1), (prompts, n + 1, n + 1)."""
-    n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
-    sums = np.stack([tallied.win, tallied.tie, tallied.loss])
+def _by_prompt(beta: Floats, tallied: Tallied, start: int, end: int, *, has_ties: bool) -> tuple[Floats, Floats]:
+    """Score and expected information of strengths and log ν of each of k prompts from `start`: (k, n + 1), (k, n + 1, n + 1)."""
+    n, sums = len(beta) - 1, tallied.sums
     points, ties, variances = _expected(beta, tallied.one, tallied.other, has_ties=has_ties)
     total, nu = sums.sum(axis=0), np.full_like(tallied.one, n)
     off, off_ties = sums[0] + sums[1] / 2 - total * points, sums[1] - total * ties
-    scores, information = np.zeros((n_prompts, n + 1)), np.zeros((n_prompts, n + 1, n + 1))
+    scores, information = np.zeros((end - start, n + 1)), np.zeros((end - start, n + 1, n + 1))
     of_points, of_both, of_ties = (total * part for part in variances)
-    prompt, one, other = tallied.prompt, tallied.one, tallied.other
-    for end, part in ((one, off), (other, -off), (nu, off_ties)):
-        np.add.at(scores, (prompt, end), part)
+    prompt, one, other = tallied.prompt - start, tallied.one, tallied.other
+    for place, part in ((one, off), (other, -off), (nu, off_ties)):
+        np.add.at(scores, (prompt, place), part)
     for row, column, part in (
         (one, one, of_points), (other, other, of_points), (one, other, -of_points), (other, one, -of_points),
         (one, nu, of_both), (nu, one, of_both), (other, nu, -of_both), (nu, other, -of_both), (nu, nu, of_ties),
