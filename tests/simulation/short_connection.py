@@ -33,7 +33,7 @@ class Kept:
         """A row's values in the order of the text."""
         named = {**self.given, **row} if self.given else row
         if self.lists:
-            named = {**named, **{name: value for of, names in self.lists for name, value in zip(names, row[of], strict=True)}}
+            named = {**named, **{name: value for of, names in self.lists for name, value in zip(names, named[of], strict=True)}}
         return tuple([named[name] for name in self.order])
 
 
