@@ -5,7 +5,7 @@ says no number here, but whether the judge was shown anything, declines, or call
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -27,8 +27,8 @@ _N_BEHIND = 80
 _KNOWN_MASS_MIN = 0.5
 """Of a token and its alternatives: where more of the probability is on tokens that were not given, it may be any answer's."""
 _KNOWN_MASS_MAX = 1.02  # more than roundings: the shares are of different questions, such as before and after a penalty
-_OFF_MAX = 0.02
-"""Of the scale: what an answer that was not given among the alternatives may change; beyond it the number would be a guess."""
+_OFF_MAX = 0.02 + 1e-9
+"""Of the scale: what words that were not given among the alternatives may change; beyond it the number would be a guess."""
 
 
 def read_probabilities(
@@ -85,9 +85,9 @@ def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapp
     """Σ number × probability over the declared answers, by their mass where that is declared; NOT_FOUND where it is too little.
 
     None at all is a number only where the expected answer alone is declared: then what was said is a wrong one. And NOT_FOUND
-    where an answer that was not given may have so much of the rest that the number could be another.
+    where words that were not given may have so much of the rest that the number could be another.
     """
-    declared, (shares, unlisted) = dimension.probability, _shares(token)
+    declared, (shares, rest, least) = dimension.probability, _shares(token)
     assert declared is not None
     found = [(numbers[folded(word)], share) for word, share in shares.items() if folded(word) in numbers]
     mass = math.fsum(share for _, share in found)
@@ -97,12 +97,23 @@ def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapp
         return Unreadable(ParseReason.NOT_FOUND)
     score = math.fsum(number * share for number, share in found)
     score = score / mass if declared.is_normalised else score
-    of_unlisted = (abs(number - score) / (mass + unlisted) if declared.is_normalised else abs(number)
-                   for number in {*numbers.values()}.difference(number for number, _ in found))  # fmt: skip
-    if max(of_unlisted, default=0.0) * unlisted > _OFF_MAX * (dimension.maximum - dimension.minimum):
+    others = _others(score, mass, sorted({*numbers.values()}), rest, least, is_normalised=declared.is_normalised)
+    if any(abs(other - score) > _OFF_MAX * (dimension.maximum - dimension.minimum) for other in others):
         return Unreadable(ParseReason.NOT_FOUND)
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1
     return ReadScores({dimension.key: score}, {dimension.key: f"probability {min(1.0, mass):.6g} on the declared answers"})
+
+
+def _others(
+    score: float, mass: float, numbers: Sequence[float], rest: float, least: float, *, is_normalised: bool
+) -> Iterator[float]:
+    """What the score might be, were the rest on words that were not given: one more of each answer, the farthest first."""
+    for farthest_first in (numbers, numbers[::-1]):
+        total, weight, left = score * (mass if is_normalised else 1.0), mass, rest
+        for number in farthest_first:
+            more = min(left, least)
+            total, weight, left = total + number * more, weight + more, left - more
+            yield total / weight if is_normalised else total
 
 
 def _behind_thoughts(tokens: list[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
@@ -168,15 +179,15 @@ def _is_token(token: object) -> bool:
     return isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 1e-6
 
 
-def _shares(token: Mapping[str, Any]) -> tuple[dict[str, float], float]:
-    """The probability of each token that could have stood there, itself among them, each once; the most that another can have.
+def _shares(token: Mapping[str, Any]) -> tuple[dict[str, float], float, float]:
+    """The probability of each token that could have stood there, itself among them, each once; the rest; what one more can have.
 
-    That is the rest, and no more than the least likely of the alternatives has: they are the likeliest there are. Of one that
-    cannot be read nothing is known.
+    That is no more than the least likely of the alternatives has: they are the likeliest there are. Of one that cannot be read
+    nothing is known.
     """
     others = token.get("top_logprobs")
     given = others if isinstance(others, list) else []
     listed = {one["token"]: math.exp(one["logprob"]) for one in given if _is_token(one)}
     shares = listed | {token["token"]: math.exp(token["logprob"])}
     rest = max(0.0, 1 - math.fsum(shares.values()))
-    return shares, min(rest, *listed.values()) if listed and all(map(_is_token, given)) else rest
+    return shares, rest, min(rest, *listed.values()) if listed and all(map(_is_token, given)) else rest

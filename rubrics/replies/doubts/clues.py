@@ -26,7 +26,7 @@ _NEVER_CAME = (
     rf"|does(?: not|n't) decode|gone missing|failed{OF_ITS_CONTENT}|error)"
 )
 _GIVE = r"(?:provid|send|sent|suppl|includ|giv|upload|re-?upload|attach|re-?attach|re-?send|add|shar)\w{0,4}"
-_SEEN = r"(?:see|view|open|process|load|access|look at)"
+_NO_NOUN = r"(?! (?!(?:because|since|as|just|to|for|only|so|and|but|while|until|when|if|here|due)\b)[a-z])"  # "3 (random) dots"
 _CAN_NOT = r"(?:can(?:not|'t| not)|could(?: not|n't)|(?:not|un)[- ]?able to|was(?: not|n't) able to)"
 # "If the picture had loaded", but not "if the picture had shown a cat".
 _LOADED = (
@@ -50,7 +50,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
           "missing from", "absent from", " without "),),
         rf"\bno (?:(?:actual|generated|valid|attached|uploaded|accompanying|such|visible) )?(?:images?|pictures?|photos?|attachments?) (?:was|were|has been|have been|is|got) (?:\w+ )?(?:provided|attached|uploaded|supplied|sent|given|submitted|shared|received)\b"
         rf"|\byou (?:seem to have |may have |have )?(?:forgot(?:ten)?|neglected|failed|omitted) to {_GIVE} (?:me |us )?(?:the |your |an? )?{_PICTURE}|(?:^|[.;:!?] )(?:please )?(?:send|attach|upload|resend|re-upload|re-attach) (?:me )?(?:the|your|that) (?:image|picture|photo|artwork|file)"
-        r"|\bno (?:image|picture|photo)s? ?(?:→|= ?(?=(?:score|rating|[0-9]))|- (?=(?:score|rating)|[0-9](?:[.;!]|\Z))|means)|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
+        r"|\bno (?:image|picture|photo)s? ?(?:→|means)|(?:\A|[.:;!?] ?)no (?:image|picture|photo)s? ?(?:= ?|- (?=[^.;]*[0-9][.!]? ?\Z))(?:(?:score|rating):? ?)?[0-9]|\bwhere(?: is|'s| are) (?:the|your|my|that|this) (?:image|picture|photo|artwork|attachment)s?\?"
         rf"|\b(?:until|once|before|as soon as) (?:the |an? |your )?(?:images?|pictures?|photos?|artwork|illustration)(?: file)? (?:is|are|was|has been|gets|(?:can|could) be) (?:\w+ )?(?:{_GIVE}|seen|opened|loaded|available|viewed)\b"
         rf"|\b{_PICTURE} (?:[\w ]{{0,40}}? )?(?:is|was) (?:missing|absent) from (?:it|your|the|this) ?(?:message|request|prompt|chat|conversation|submission|post)?\b|\b(?:submission|message|request|prompt|post) (?:\w+ )?(?:came|arrived|was sent|comes) without (?:its|the|a|any|an) (?:\w+ )?{_PICTURE}",
     ),
@@ -64,7 +64,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload download format preview spinner transfer",
         ((" error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
           "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
-        r"\bimage (?:load|loading|decode|decoding|fetch|read|open|upload|download|processing|data|url|file|input) error\b|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
+        r"(?:\A|[.:;!?(] ?)image (?:[a-z]{1,12} ){0,2}error(?=[.:;!)]| ?\Z)|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
         r"|\b(?:file|attachment|upload|download|image data) (?:is|was|looks|appears|seems)(?: to be)? (?:\w+ )?corrupt(?:ed)?\b(?! (?:by|with))"
         r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
@@ -80,7 +80,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"\b(?:made|given|done|judged|scored|rated|written|evaluat\w+|answered|assigned) (?:\w+ )?without (?:\w+ )?(?:looking at|seeing|viewing|having seen|access to|opening) (?:the|any|an|your|this|it)\b"
         r"|\bwithout access to (?:the|any|your) (?:\w+ )?(?:output|render|result|picture|image|artwork|file)\b|\bhaving (?:no|been given no) (?:image|picture|photo)|\bnot having (?:actually )?seen (?:the|this|any|it|an)\b|\b(?:i|we) lack (?:any )?access to (?:it|the (?:image|picture|photo))"
         r"|\b(?:have|has|having|lack|with|without)(?: no| any|n't any| not| the)? vision (?:capabilit|abilit|access|input)\w*"
-        rf"|\b{_CAN_NOT} (?:\w+ )?{_SEEN} (?:what (?:was|you)|links\b|(?:the|your|this) (?:\w+ )?(?:file|link|attachment|output|render|upload|url)s?\b)"
+        rf"|\b{_CAN_NOT} (?:\w+ )?(?:see|view|open|process|load|access|look at) (?:what (?:was|you)|links\b|(?:the|your|this) (?:\w+ )?(?:file|link|attachment|output|render|upload|url)s?\b)"
         r"|\b(?:picture|image|photo)s? (?:is|are|was|do|does|did)(?:n't| not) (?:come|open|load|appear|arrive)\w* (?:to|for|on|at) (?:me|my)\b|\b(?:i|we) (?:have not|haven't|was not|wasn't|were not) (?:been )?(?:actually )?(?:shown|given|sent|handed) (?:the|any|an) (?:\w+ )?(?:image|picture|photo|output|artwork)|\byou(?:'ve| have)? (?:only|just) (?:shared|given|sent|provided) (?:me )?(?:words|text|the (?:prompt|text|caption|description))|\bi(?: also)? (?:did not|didn't|never) (?:actually )?(?:see|view|open|look at) (?:the|any) (?:image|picture|photo|file)\b",
     ),
     (  # it goes by what it imagines
@@ -99,8 +99,8 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         r"|\b(?:example|sample|illustration|demonstration|template) of (?:how|what) (?:i|an?|the|my|such|your|it|one)\b[^.;\n]{0,40}?\b(?:answer|score|rate|respond|reply|evaluate|evaluation|response|output|review|look)\b"
         r"|\b(?:here|this|that|following|below)(?: is|'s|:)? (?:just |only |merely )?an? (?:example|sample|mock|illustrative|hypothetical|template) (?:\w+ )?(?:answer|evaluation|score|response|reply|output|rating|review|assessment)\b"
         r"|\A\W*(?:sample|example) (?:output|answer|response|evaluation|reply|score)\b ?:"
-        r"|[0-9] ?(?:/ ?[0-9]{1,3} ?)?[\[(] ?(?:just |only |this is )?(?:an? |the )?(?:placeholder|dummy|default|hypothetical(?:ly)?|mock|example|sample|fictitious|made[- ]up|random|arbitrary)(?: (?:score|value|number|rating|only|one))? ?[\])](?! [a-z])"
-        r"|[\[(] ?(?:placeholder|dummy)(?: (?:score|value|rating))? ?[\])]|\b(?:score|rating|evaluation|assessment) (?:above |below )?(?:is|was) (?:purely |only |an? |entirely )?(?:hypothetical|placeholder|dummy|made[- ]up|fictitious)\b",
+        rf"|[0-9] ?(?:/ ?[0-9]{{1,3}} ?)?[\[(] ?(?:just |only |this is )?(?:an? |the )?(?:placeholder|dummy|default|hypothetical(?:ly)?|mock|example|sample|fictitious|made[- ]up|random|arbitrary)(?: (?:score|value|number|rating|only|one))? ?[\])]{_NO_NOUN}"
+        rf"|[\[(] ?(?:placeholder|dummy)(?: (?:score|value|rating))? ?[\])]{_NO_NOUN}|\b(?:score|rating|evaluation|assessment) (?:above |below )?(?:is|was) (?:purely |only |an? |entirely )?(?:hypothetical|placeholder|dummy|made[- ]up|fictitious)\b",
     ),
 ))  # fmt: skip
 _OF_A_CASE = re.compile(r"\b(?:if|unless|even if|as if|suppose|supposing|in case)\b[^.;]*\Z")

@@ -5,6 +5,7 @@ with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +129,7 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
 
     A⁻¹ (Σ_c k_c/(k_c - 1) Σ_p g_p g_pᵀ) A⁻¹, g_p the score of prompt p's pairs (Liang & Zeger, Biometrika 73, 1986), with
     Satterthwaite's (1946) df over the categories c: a category of few prompts weighs as much as one of many, and says as little
-    of its own variance as those few. k_c is the number of prompts that say as much, were the model true (Kish 1965).
+    of its own variance as those few. k_c is the number of prompts that say as much, were the model true (Kish 1965), at least 2.
     """
     n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
     if n_prompts < 2:
@@ -139,13 +140,15 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
     inverse = np.zeros((n + 1, n + 1))
     inverse[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)])
     to_ends = ends @ inverse
-    category = np.zeros(n_prompts, dtype=np.int64)
-    category[tallied.prompt] = tallied.category
+    is_in = np.zeros((n_prompts, int(tallied.category.max()) + 1), dtype=np.bool_)
+    is_in[tallied.prompt, tallied.category] = True
+    category = np.unique(is_in, axis=0, return_inverse=True)[1].reshape(-1)  # those of several categories are one of their own
     found, expected, squares = np.zeros((3, int(category.max()) + 1, n + 1, n + 1))
     order = np.argsort(tallied.prompt, kind="stable")
-    for start in range(0, n_prompts, _PROMPTS_AT_ONCE):
-        end = min(start + _PROMPTS_AT_ONCE, n_prompts)
-        some = tallied.rows(order[slice(*np.searchsorted(tallied.prompt[order], (start, end)))])
+    places = [*range(0, n_prompts, _PROMPTS_AT_ONCE), n_prompts]
+    cuts = np.searchsorted(tallied.prompt[order], places)
+    for (start, end), cut in zip(pairwise(places), pairwise(cuts), strict=True):
+        some = tallied.rows(order[slice(*cut)])
         scores, each = _by_prompt(beta, some, start, end, has_ties=has_ties)
         moved, each = scores @ to_ends.T, _of_differences(to_ends @ each @ to_ends.T)
         for one in np.unique(category[start:end]):

@@ -75,6 +75,31 @@ def test_the_covariance_is_that_of_a_logistic_regression_clustered_by_prompt(see
     assert ours.df[0, 1:5] == pytest.approx(n_prompts - 1)
 
 
+def test_each_category_has_its_own_part_of_the_error():
+    """By hand: 4 and 20 prompts, of which each category's are one half of the mean; without ties ν is none."""
+    few, many = [1, 1, 0, 1], [1] * 11 + [0] * 9
+    found = rated(
+        said("2", "1", " ".join("ba"[won] for won in few), "few")
+        + [
+            (a, b, f"q{prompt}", word, of)
+            for a, b, prompt, word, of in said("2", "1", " ".join("ba"[won] for won in many), "many")
+        ]
+    )["eye", "2"]
+    mean = (np.mean(few) + np.mean(many)) / 2
+    parts = [sum((won - mean) ** 2 for won in of) / len(of) ** 2 / 4 * len(of) / (len(of) - 1) for of in (few, many)]
+    assert found["rating"] == pytest.approx(POINTS * np.log(mean / (1 - mean)))
+    assert found["se"] == pytest.approx(POINTS * np.sqrt(sum(parts)) / (mean * (1 - mean)))
+    assert found["df"] == pytest.approx(sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2 / 19))
+
+
+def test_the_names_of_categories_change_nothing_where_prompts_are_in_several():
+    words = "a b a a b a = b a a b a"
+    small, large = (lambda name: said("2", "1", words[:9], name)), (lambda name: said("2", "1", words, name) + CIRCLE)
+    ends = [rated(small(one) + large(other))["eye", "2"] for one, other in (("c", "d"), ("d", "c"))]
+    assert [row["df"] for row in ends] == [pytest.approx(ends[0]["df"])] * 2
+    assert ends[0]["se"] == pytest.approx(ends[1]["se"])
+
+
 def test_points_are_above_the_baseline_and_400_are_odds_of_ten_to_one():
     found = rated(said("2", "1", "a a a a a a a a a a b"), baseline="m/1")
     assert found["eye", "1"]["rating"] == 0

@@ -81,7 +81,7 @@ role = "user"
 parts = [{ kind = "image" }, { kind = "prompt" }]
 """
 TOKEN = {"token": "Yes", "logprob": -0.1, "top_logprobs": []}
-LIKELY = {"content": [TOKEN]}
+LIKELY = {"content": [TOKEN | {"top_logprobs": [{"token": one, "logprob": at} for one, at in (("No", -2.4), ("The", -7))]}]}
 UNLIKELY = {"content": [TOKEN | {"logprob": -3, "top_logprobs": [{"token": "Sure", "logprob": -0.06}]}]}
 PROBABILITIES = {
     "as they should be": (_logprobs(LIKELY), ["is_there = 0.904837"], ["came without", "must ask for the rubric's form"]),

@@ -18,7 +18,7 @@ REFUSED = {
         "The picture field is blank.", "The image part is missing.", "The download was corrupted.", "You only sent text.",
         "You've just sent the prompt.", "The pictures aren't loading for me.", "I could not see the URLs.", "Cannot see the outputs.",
         "Assuming the results show a cat.", "It would be a 4 if the file had loaded.", "N/A - no image", "Image indisponible.",
-        "image_load_error", "no image => 1", "No picture - score 1", "(placeholder)", "4 (dummy)", "Nemohu zobrazit fotku.", "Fotka nelze zobrazit.", "Bilderna kunde ej visas.", "Jag kan inte se bilden.",
+        "image_load_error", "image_not_found_error", "image_error", "No picture - 10", "no image => 1", "No picture - score 1", "(placeholder)", "4 (dummy)", "Nemohu zobrazit fotku.", "Fotka nelze zobrazit.", "Bilderna kunde ej visas.", "Jag kan inte se bilden.",
         "Ik kan helaas geen afbeelding openen.", "Ik kan de afbeelding niet zien.", "Fotonya gagal dimuat.",
     ],
     "refusal": [
@@ -41,7 +41,9 @@ KEPT = [
     "Feel free to include more light next time.", "The post carries no picture frame.", "Where's the cat's tail?", "The guard is refusing to let him in.",
     "I cannot find fault in the grades of grey.", "On closer inspection, the 2 cats are well drawn.", "He raises 2 fingers.", "She is settling on 2 chairs.",
     "No picture hangs on the wall; the message is clear.", "The image error is small.", "No picture - 3 people only stand there.",
-    "The prompt asks for 3 (random) dots.", "Ik kan de afbeelding zien.", "Jag ser bilden.", "Really 3 cats are there.", "Well, 3 cats are shown.", "Two of three dogs are shown.", "A sample of how the brush strokes look.",
+    "The prompt asks for 3 (random) dots.", "Ik kan de afbeelding zien.", "Jag ser bilden.",
+    "The row has 3 (dummy) heads and 2 hats.", "The screen shows an image processing error, as asked.", "The image input error icon looks right.",
+    "The wall has no pictures - rating the decor as plain.", "The cat holds a sign with no picture = 0 text.", "Really 3 cats are there.", "Well, 3 cats are shown.", "Two of three dogs are shown.", "A sample of how the brush strokes look.",
 ]  # fmt: skip
 PREFERRED = '{"reason": "The first keeps the cat.", "alignment": "first", "quality": "first", "overall": "first"}\n'
 
@@ -49,6 +51,15 @@ PREFERRED = '{"reason": "The first keeps the cat.", "alignment": "first", "quali
 @pytest.mark.parametrize(("reason", "sentence"), [(reason, one) for reason, listed in REFUSED.items() for one in listed])
 def test_what_is_said_of_the_score_is_heard(doubtful: dict[str, Rubric], reason: str, sentence: str) -> None:
     assert parse_reply(doubtful["alignment"], f"Reasoning: ok.\nScore: 4\n{sentence}", {}).as_dict() == {"error": reason}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["4 (default) because nothing can be judged", "3 (arbitrary) to keep the form", "3 (random) as the form needs one",
+     "3 (made up) just for the format", "4 (hypothetical) as required"],
+)  # fmt: skip
+def test_a_score_in_brackets_that_is_called_none_is_none(doubtful: dict[str, Rubric], said: str) -> None:
+    assert parse_reply(doubtful["alignment"], f"Reasoning: ok.\nScore: {said}", {}).as_dict() == {"error": "missing_input"}
 
 
 @pytest.mark.parametrize("sentence", KEPT)
