@@ -94,7 +94,7 @@ def test_each_category_has_its_own_part_of_the_error():
 
 def test_the_names_of_categories_change_nothing_where_prompts_are_in_several():
     words = "a b a a b a = b a a b a"
-    small, large = (lambda name: said("2", "1", words[:9], name)), (lambda name: said("2", "1", words, name) + CIRCLE)
+    small, large = (lambda name: said("2", "1", words[:9], name)), (lambda name: said("2", "1", words, name))
     ends = [rated(small(one) + large(other))["eye", "2"] for one, other in (("c", "d"), ("d", "c"))]
     assert [row["df"] for row in ends] == [pytest.approx(ends[0]["df"])] * 2
     assert ends[0]["se"] == pytest.approx(ends[1]["se"])
