@@ -37,6 +37,7 @@ simulate: $(VENV)/.run  ## count how often the published figures are right: draw
 	$(BIN)/python -m benchmarks.simulations.totals
 	$(BIN)/python -m benchmarks.simulations.few_prompts
 	$(BIN)/python -m benchmarks.simulations.few_labels
+	$(BIN)/python -m benchmarks.simulations.few_meetings
 	$(BIN)/python -m benchmarks.simulations.demo
 	$(BIN)/python -m benchmarks.simulations.nights --families 1500
 	$(BIN)/python -m benchmarks.simulations.agreement

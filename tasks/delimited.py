@@ -38,6 +38,7 @@ def delimited(path: Path, name: str, empty: str | None = None) -> Iterator[tuple
             lines = _Lines(file)
             reader = csv.reader(lines, delimiter=separator, strict=True)
             header = _checked(next(reader, None), name)
+            lines.n_left = CSV_ROW_CHARACTERS
             for cells in reader:
                 lines.n_left = CSV_ROW_CHARACTERS
                 if cells:

@@ -20,7 +20,7 @@ from tasks.aggregate.tables import Settings
 
 SIZES = {"one category": (100,), "5 and 100": (5, 100), "10 and 100": (10, 100), "three of 5 and 100": (5, 5, 5, 100)}
 """Prompts by category."""
-BOUNDS = {"ratings held": (0.935, 1.0), "ranks that leave one out": (0.0, 0.10)}
+BOUNDS = {"ratings held": (0.935, 0.99), "ranks that leave one out": (0.0, 0.12)}
 _STEP, _SPREAD = 0.62, 0.5  # three in ten equals tie; strengths differ by prompt
 
 

@@ -1,7 +1,6 @@
-"""Whether the sources are there: each has something to read. No picture is opened, no table read beyond its first rows."""
+"""Whether the sources are there: each has something to read. No picture is opened; of most tables the first rows are read."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from flows.doctor.findings import Finding, guarded, ok, wrong
@@ -16,7 +15,8 @@ SOURCES = "sources"
 
 def check_sources(run: StageContext) -> Iterator[Finding]:
     """Each source in which there is nothing, or which cannot be read; one line where all is well."""
-    named = [one.model_copy(update={"name": source_name(one, index)}) for index, one in enumerate(run.benchmark.sources)]
+    sources = enumerate(run.benchmark.sources)
+    named = [one.model_copy(update={"name": source_name(one, index), "where": {}}) for index, one in sources]
     alone = [run.benchmark.model_copy(update={"sources": [one]}) for one in named]
     permitted = "check the folder, its permissions and its disk"
     bad = [said for one in alone for said in guarded(SOURCES, partial(_is_empty, one, run.own_texts), permitted)]
@@ -26,5 +26,5 @@ def check_sources(run: StageContext) -> Iterator[Finding]:
 def _is_empty(benchmark: Benchmark, own_texts: tuple[str, ...]) -> Iterator[Finding]:
     """Of a benchmark of one source: nothing where a folder of it has a row, of whatever `where` and checkpoint."""
     folders = expand(benchmark, own_texts)
-    if not any(True for one in folders for _ in read(replace(one, where={}))):
+    if not any(True for one in folders for _ in read(one)):
         yield wrong(SOURCES, str(no_rows(benchmark, folders[0].name)), "fix its path in the benchmark file, or mount its disk")

@@ -227,8 +227,10 @@ def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
     for row, ((model, name), said) in enumerate(zip(pairs, days, strict=True), start=1):
         if model and name:
             day = _day(said, path, zone)
-            first = found.setdefault((model, name), Listed(day, row))
-            if first.made_on != day:
+            first = found.get((model, name))
+            if first is None or first.made_on is None:
+                found[model, name] = Listed(day, row)
+            elif day not in (None, first.made_on):
                 raise InputError(f"{path}: rows {first.row} and {row} give {model}/{name} two dates; keep the right one")
     return found
 

@@ -122,7 +122,7 @@ LOGPROBS_JSON = text(
 )
 COST_USD = number("cost_usd", "Cost of the reply; null if the price is unknown.", unit="USD", low=0)
 LATENCY_S = number("latency_s", "Time from sending the request to the last byte of the reply.", unit="s", low=0)
-N_ATTEMPTS = count("n_attempts", "Attempts recorded for this ask.")
+N_ATTEMPTS = count("n_attempts", "Attempts sent for this ask.")
 RECEIVED_AT = Field("received_at", UTC_TIMESTAMP, "When the reply was stored.", is_nullable=True)
 ORIGIN = text("origin", "Where the reply came from.", null=True, values=ReplyOrigin)
 

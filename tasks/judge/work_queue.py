@@ -116,13 +116,15 @@ class WorkQueue:
     async def _wait(self) -> None:
         """Look again after a while at what others are asking: it has its reply by then, or its owner is gone."""
         n, rows = BLOCKS_A_LOOK * self.block, list(self._elsewhere.items())
-        starts = range(0, len(rows), n)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), self.poll_s * len(starts))
-        if not self.stopping.is_set():
-            self._elsewhere.clear()
-            for start in starts:
-                await self._claim(dict(rows[start : start + n]))
+        for start in range(0, len(rows), n):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), self.poll_s)
+            if self.stopping.is_set():
+                return
+            some = dict(rows[start : start + n])
+            for key in some:
+                self._elsewhere.pop(key, None)
+            await self._claim(some)
 
     def _start_over(self) -> None:
         """The claims were lost: others may be asking by now. What was handed out already is under way, and stays so."""

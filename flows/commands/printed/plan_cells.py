@@ -97,8 +97,8 @@ def _blocked(preview: "Preview") -> Iterator[str]:
     needed = f"{percent(preview.asked.min_coverage, 0)} needed (gate.min_coverage)"
     for (who, under), one in _together(preview, preview.asked.blocked, lambda one: (one.n_asked, one.n_samples, one.category)):
         if one.category is None:
-            share = 100 * one.n_asked // one.n_samples
-            yield f"{who} will be blocked under {under}: {share} % of {one.n_samples:,} can be asked, {needed}"
+            share = percent(one.n_asked / one.n_samples, 0, beside=preview.asked.min_coverage)
+            yield f"{who} will be blocked under {under}: {share} of {one.n_samples:,} can be asked, {needed}"
         else:
             where = f"in category {_shown(one.category)}"
             yield f"{who} will be blocked under {under}: none of {one.n_samples:,} {where} can be asked"

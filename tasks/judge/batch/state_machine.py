@@ -137,11 +137,11 @@ class BatchMachine:
         self.absent.forget(batch.token)
         self.seen[batch.token] = seen
         self.on_look()
-        if seen.is_failed:
+        if seen.status == "failed":
             self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
-            if seen.is_over_capacity:
-                self.over_capacity.append(batch.n_lines)
-            await self._give_up(batch, NotSent(self.problem))
+            self.over_capacity += [batch.n_lines] * seen.is_over_capacity
+        if seen.is_failed:
+            await self._give_up(batch, NotSent(self.problem or seen.problem))
         elif seen.is_ended:
             await self._collect(batch, seen)
 

@@ -28,8 +28,8 @@ _PASSING = frozenset({408, 409, 424, 425, 498, 499})
 # Words of providers that say it in prose alone.
 _FILTER_WORDS = re.compile(r"content[ _-]?(management )?(policy|filter)|safety system|usage polic", re.IGNORECASE)
 _BARRED = re.compile(
-    r"\b(?:(?:resource|account|organi[sz]ation|project|workspace|subscription|your access)\b.{0,40}"
-    r"\b(?:blocked|banned|disabled|suspended|terminated|deactivated)"
+    r"\b(?:(?:resource|account|organi[sz]ation|project|workspace|subscription|your access)(?: \S+){0,2}?"
+    r" (?:has been|have been|was|is|were)(?: \w+)? (?:blocked|banned|disabled|suspended|terminated|deactivated)"
     r"|(?:blocked|banned|disabled|suspended|terminated|deactivated) your (?:resource|account|organi[sz]ation|project|access))\b",
     re.IGNORECASE,
 )

@@ -162,8 +162,8 @@ def test_a_time_in_the_table_is_of_the_day_that_it_was_here(tmp_path: Path, said
         ("ready.csv", f"model,checkpoint,date\n{MODEL},step-1,soon\n", "'soon' is not a date"),
         (
             "ready.csv",
-            f"model,checkpoint,date\n{MODEL},step-1,2026-01-01\n{MODEL},a,\n{MODEL},step-1,2026-01-02\n",
-            f"rows 1 and 3 give {MODEL}/step-1 two dates",
+            f"model,checkpoint,date\n{MODEL},step-1,2026-01-01\n{MODEL},a,\n{MODEL},step-1,\n{MODEL},step-1,2026-01-02\n",
+            f"rows 1 and 4 give {MODEL}/step-1 two dates",
         ),
     ],
 )

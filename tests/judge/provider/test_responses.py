@@ -30,6 +30,9 @@ FAILURES = [
     ("filter-code", 400, _error("no", code="content_policy_violation"), S.FILTERED),
     ("filter-azure", 400, _error("no", innererror={"code": "ResponsibleAIPolicyViolation"}), S.FILTERED),
     ("filter-prose", 400, _error("Your request was rejected by our safety system."), S.FILTERED),
+    ("filter-warns", 400, _error("This violates our content policy. Your account may be suspended if you continue."), S.FILTERED),
+    ("filter-of-whom", 400, _error("Your organization's content filter blocked this request"), S.FILTERED),
+    ("a parameter is disabled", 400, _error("resource: image size; option detail=high is disabled"), S.REJECTED),
     (
         "moderation-403",
         403,

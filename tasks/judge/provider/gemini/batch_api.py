@@ -149,7 +149,7 @@ class GeminiBatches:
             is_ended=state in _ENDED,
             is_failed=is_failed,
             is_cancelled=state == "CANCELLED",
-            is_over_capacity=is_failed and error.get("code") in (8, 429),
+            is_over_capacity=state == "FAILED" and error.get("code") in (8, 429),
         )
 
 
