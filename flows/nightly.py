@@ -11,10 +11,11 @@ import polars as pl
 from flows.executors.choose import opened_executor
 from flows.night_opening import night_of, not_after, open_night
 from flows.nights.checkpoints import has_newer
+from flows.nights.failed import noted_where_it_fails
 from flows.nights.finishing import check_in_time, until_finished
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
-from flows.nights.record import mutex_name, note_night, note_told, noted_where_it_fails, notes
+from flows.nights.record import mutex_name, note_night, note_told, notes
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
@@ -98,7 +99,8 @@ def nightly(
         until = night if night < due else None
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, ended = list[StageContext](), list[tuple[StageContext, NightSummary]]()
-        attempt = partial(_attempt, file, opening, until, runner, tried, ended, is_retrying=retry is not None)
+        noted = noted_where_it_fails(benchmark, night, redacted)  # each try is
+        attempt = noted(partial(_attempt, file, opening, until, runner, tried, ended, is_retrying=retry is not None))
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
@@ -142,7 +144,7 @@ def _attempt(
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
-        with noted_where_it_fails(run, redacted), opened_executor(run, runner) as executor:
+        with opened_executor(run, runner) as executor:
             summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=is_retrying)
     except GateBlockedError as error:
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])

@@ -45,8 +45,9 @@ def nightly(
     retry: RetryOption = None,
 ) -> int:
     """Judge the newest checkpoint of each model and the anchors, as the latest night due; safe to run as often as you like."""
-    from flows.night_opening import open_night
+    from flows.night_opening import not_after, open_night
     from flows.nightly import nightly
+    from flows.nights.failed import noted_where_it_fails
     from flows.nights.finishing import until_finished
     from flows.run.context import open_run
 
@@ -58,13 +59,17 @@ def nightly(
         opened = open_night(file, night, max_usd=max_usd, is_asking=False)
         check_runner(opened, runner)
         return _preview(file, opened)
+    benchmark = load_benchmark(file)
+    calendar = benchmark.nightly
+    due = calendar.newest_due(datetime.now(UTC)).date()
+    about = not_after(night or due, due)
     try:
-        check_runner(open_night(file, night, max_usd=max_usd), runner)  # what is wrong with the file is said at once
+        with noted_where_it_fails(benchmark, about, redacted):
+            check_runner(open_night(file, about, max_usd=max_usd), runner)  # what is wrong with the file is said at once
     except Exception as error:  # what is down is waited for until finish_by
         if not prefect_away(error) and not (isinstance(error, SalonError) and error.exit_code == StoreError.exit_code):
             raise
-    calendar = load_benchmark(file).nightly
-    gives_up_at = calendar.gives_up_at(night or calendar.newest_due(datetime.now(UTC)).date())
+    gives_up_at = calendar.gives_up_at(about)
     with shown_progress() as reporter:
         # The night tries again by itself once it runs; around it, for a Prefect server that is away when it is to begin.
         attempt = partial(shown_by_prefect(nightly), file.absolute(), night, None, max_usd, runner, retry)
@@ -80,7 +85,8 @@ def nightly(
 
 def _check(opened: StageContext) -> int:
     """Say whether the night is published, and what of it a watch is to know; the exit code."""
-    from flows.nights.record import failed_night, notes
+    from flows.nights.failed import why_failed
+    from flows.nights.record import notes
     from flows.nights.shortfall import shortfall
     from flows.nights.shut_out import why_shut_out
 
@@ -88,15 +94,13 @@ def _check(opened: StageContext) -> int:
     note = notes(opened.lake.root, name).get(day)
     said = "was due and is not published" if note is None else "is published"
     print(f"{name}: the night of {day} {said}", file=sys.stderr if note is None else sys.stdout)
-    why = failed_night(opened.lake.root, name) if note is None else None
-    if why is not None and why.run_date == day:
-        print(one_line(why.told), file=sys.stderr)
     shut_out = why_shut_out(opened, datetime.now(UTC))
     short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
     if shut_out is not None and note is not None and note.behind:
         short = None  # for that very reason
     gone, late = ((), ()) if note is None else (note.gone, note.late)
-    for told in (shut_out, None if short is None else short.told, *gone, *late):
+    why = why_failed(opened.lake.root, name, day) if note is None else None
+    for told in (why, shut_out, None if short is None else short.told, *gone, *late):
         if told is not None:
             print(one_line(told), file=sys.stderr)
     is_stale = gone and opened.benchmark.nightly.on_no_fresh_checkpoint == "fail"

@@ -11,7 +11,8 @@ from flows.doctor.prefect_server import failed_night as failed_at_server
 from flows.doctor.stores import MAX_AWAY_S, is_there
 from flows.nights.anchors import gone_anchors, newest_anchor_set
 from flows.nights.ended import ended_series
-from flows.nights.record import failed_night, mutex_name, notes
+from flows.nights.failed import why_failed
+from flows.nights.record import mutex_name, notes
 from flows.nights.shortfall import shortfall
 from flows.nights.shut_out import why_shut_out
 from flows.partitions.table import read_partitions
@@ -53,12 +54,12 @@ def check_night(run: StageContext) -> Iterator[Finding]:
             yield ok(NIGHT, lacks)
     elif _is_under_way(run):
         yield ok(NIGHT, f"{shown} is under way")
-    elif (why := failed_night(run.lake.root, run.benchmark.name)) is None and not noted and not _failed_tries(run):
+    elif (why := why_failed(run.lake.root, run.benchmark.name, day)) is None and not noted and not _failed_tries(run):
         yield skipped(NIGHT, "no night is published yet")
     else:
         failed = "" if noted else _failed_tries(run)
         last = f"the last one is of {max(noted)}" if noted else (f"none is yet: {failed}" if failed else "none is yet")
-        said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}" + (f"; {why.told}" if why else "")
+        said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}" + (f"; {why}" if why else "")
         advice = ("then " if why else "the log of its run says why; ") + "salon nightly FILE starts or continues it"
         tried = failed.rpartition(" ")[2]
         yield wrong(NIGHT, said, advice + (f", --run-date {tried} the night of {tried}" if tried not in ("", day) else ""))

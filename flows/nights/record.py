@@ -4,17 +4,14 @@ A note is a small file of the lake beside the publications, `nights/<benchmark>/
 the night's own checkpoints, and a backfill makes publications too: the note tells the series which is which.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from schemas.benchmark.nightly import Nightly
-from schemas.errors import SalonError
-from tasks.context import StageContext
 from tasks.lake.notes import drop_note, read_notes, write_note
 
 
@@ -61,21 +58,6 @@ class NightNote:
     late: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FailedNight:
-    """How the last try at a night ended that published nothing, `failed/<benchmark>.json`; times in UTC."""
-
-    run_date: str
-    ended_at: str
-    cause: str
-
-    @property
-    def told(self) -> str:
-        """In a sentence."""
-        return f"the night of {self.run_date} failed at {self.ended_at} UTC: {self.cause}"
-
-
-_LONGEST_CAUSE = 600
 _NAMES = {field.name for field in fields(NightNote)}
 
 
@@ -104,29 +86,6 @@ def note_night(
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
     note = replace(note, schedule=due_by.schedule, timezone=due_by.timezone, gone=night.gone, late=night.late)
     write_note(lake_root, note_file(lake_root, benchmark, run_date.isoformat()), note)
-    if (failed := _failed_file(lake_root, benchmark)).exists():
-        drop_note(lake_root, failed)
-
-
-@contextmanager
-def noted_where_it_fails(run: StageContext, redacted: Callable[[str], str]) -> Iterator[None]:
-    """Keep the words with which a try at the run's night ends, without secrets, for whoever looks later without its log."""
-    try:
-        yield
-    except Exception as error:
-        said = " ".join(redacted(str(error) or type(error).__name__).split())  # before it is cut: half a key is not known as one
-        cause = said if len(said) <= _LONGEST_CAUSE else said[: _LONGEST_CAUSE - 1] + "…"
-        note = FailedNight(run.run_date.isoformat(), f"{datetime.now(UTC):%Y-%m-%d %H:%M}", cause)
-        with suppress(SalonError, OSError):  # the lake may be what failed
-            write_note(run.lake.root, _failed_file(run.lake.root, run.benchmark.name), note)
-        raise
-
-
-def failed_night(lake_root: Path, benchmark: str) -> FailedNight | None:
-    """The last that failed, unless one of its date or later was published since. Raises CorruptLakeError."""
-    what, file = "a valid record of a failed night", _failed_file(lake_root, benchmark)
-    found = read_notes(lake_root, file.parent, lambda said: FailedNight(**said), what, "delete it", benchmark).get(benchmark)
-    return None if found is None or found.run_date <= max(notes(lake_root, benchmark), default="") else found
 
 
 def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:
@@ -160,10 +119,6 @@ def _note(said: Any) -> NightNote:
     if note.schedule is not None:
         Nightly.model_validate({"schedule": note.schedule, "timezone": note.timezone})
     return note
-
-
-def _failed_file(lake_root: Path, benchmark: str) -> Path:
-    return lake_root / "failed" / f"{benchmark}.json"
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from schemas.benchmark.file import load_benchmark
 from tasks.lake.not_writable import barred_of_lake
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
@@ -50,6 +52,19 @@ def test_a_folder_of_another_user_is_named_before_anything_is_sent(published: Pa
     assert f"this user is not in the group {OTHER}: to share the lake" in ran.err
     assert n_billed(judge_url) == n_before
     assert findings(doctor.out)["lake"].startswith("wrong: this user may not write")
+
+
+def test_words_of_another_users_try_that_cannot_be_replaced_end_no_night(published: Path) -> None:
+    due = load_benchmark(published).nightly.newest_due(datetime.now(UTC)).date()
+    folder = published.parent / "lake" / "failed" / "nights"
+    folder.mkdir(parents=True)
+    (folder / f"{due}.json").write_text("{}")
+    for path in (folder, folder.parent):
+        path.chmod(0o755)
+        os.chown(path, OTHER, OTHER)
+    ran = _without_rights("nightly", published)
+    assert ran.code == 0, ran.err
+    assert (folder / f"{due}.json").exists()
 
 
 @pytest.mark.parametrize(

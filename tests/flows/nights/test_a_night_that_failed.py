@@ -6,11 +6,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
+from flows.nights.failed import noted_where_it_fails, why_failed
+from schemas.benchmark.file import load_benchmark
+from schemas.errors import StoppedError
+from tasks.lake.identity import lake_id
 from tests.flows.flow_support import Said, findings
 from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
 from tests.support.servers.provider import Play, Provider, completion
@@ -70,16 +75,68 @@ def test_the_cause_is_told_without_its_log(
         check, doctor = salon("nightly", file, "--check"), salon("doctor", file)
     assert (check.code, doctor.code) == (1, 3)
     for said in (check.err, findings(doctor.out)["last night"]):
-        assert re.search(rf"the night of [-0-9]+ failed at [-0-9]+ [0-9:]+ UTC: .*{cause}", " ".join(said.split())), said
+        assert re.search(rf"a try at the night of [-0-9]+ ended at [-0-9]+ [0-9:]+ UTC: .*{cause}", " ".join(said.split())), said
     monkeypatch.delenv("OPENAI_API_KEY")  # who looks later does not know the key
-    kept = (file.parent / "lake" / "failed" / "folders.json").read_text()
+    (note,) = (file.parent / "lake" / "failed" / "folders").iterdir()
+    kept = note.read_text()
     assert KEY not in kept + check.err + doctor.out
     assert len(json.loads(kept)["cause"]) <= 600
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     provider.then = GOOD
     assert salon("nightly", file).code == 0
-    assert "failed at" not in salon("nightly", file, "--check").err
-    assert not (file.parent / "lake" / "failed" / "folders.json").exists()
+    assert "a try at" not in salon("nightly", file, "--check").err
+    assert not note.exists()
+
+
+def test_a_night_that_did_not_open_is_told_and_another_date_tells_nothing_of_it(
+    salon: Callable[..., Said], file: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.then = NO_CREDIT
+    assert salon("nightly", file).code == 3
+    monkeypatch.delenv("OPENAI_API_KEY")
+    written = file.read_text()
+    file.write_text(written.replace(provider.url, "https://judge.example/v1"))  # a local judge needs no key
+    assert salon("nightly", file).code == 2
+    file.write_text(written)
+    said = " ".join(salon("nightly", file, "--check").err.split())
+    assert re.search(r"a try at the night of .* UTC: .*OPENAI_API_KEY", said), said
+    assert "no such key" not in said
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    provider.then = GOOD
+    due = load_benchmark(file).nightly.newest_due(datetime.now(UTC)).date()
+    earlier = str(due - timedelta(days=1))
+    salon("nightly", file, "--run-date", earlier)
+    assert "OPENAI_API_KEY" in salon("nightly", file, "--check").err
+    assert "OPENAI_API_KEY" not in salon("nightly", file, "--check", "--run-date", earlier).err
+
+
+@pytest.mark.parametrize("ended", [StoppedError("told to stop"), KeyboardInterrupt()], ids=["stopped", "interrupted"])
+def test_a_try_that_was_ended_leaves_no_words_nor_those_of_the_try_before(tmp_path: Path, ended: BaseException) -> None:
+    benchmark, root, night = load_benchmark(write_file(tmp_path, "http://127.0.0.1:9/v1")), tmp_path / "lake", date(2026, 3, 1)
+    lake_id(root)
+    with pytest.raises(ValueError, match="first"), noted_where_it_fails(benchmark, night, str):
+        raise ValueError("first")
+    assert str(why_failed(root, "folders", "2026-03-01")).endswith("UTC: first")
+    with pytest.raises(type(ended)), noted_where_it_fails(benchmark, night, str):
+        raise ended
+    assert why_failed(root, "folders", "2026-03-01") is None
+
+
+@pytest.mark.parametrize(
+    ("note", "is_told"),
+    [
+        ('{"run_date": "2026-03-01", "ended_at": "2026-03-01 02:00", "cause": "why", "more": 1}', True),
+        ("{", False),
+        ("{}", False),
+    ],
+    ids=["of a later release", "cut off", "empty"],
+)
+def test_a_note_of_words_ends_no_check(tmp_path: Path, note: str, is_told: bool) -> None:
+    path = tmp_path / "failed" / "folders" / "2026-03-01.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(note)
+    told = "a try at the night of 2026-03-01 ended at 2026-03-01 02:00 UTC: why" if is_told else None
+    assert why_failed(tmp_path, "folders", "2026-03-01") == told
 
 
 def _newest(file: Path) -> list[str]:
