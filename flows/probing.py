@@ -20,7 +20,7 @@ from flows.run import stages
 from flows.run.begun import Begun, forget_asking
 from flows.run.context import RunContext
 from flows.run.judging import judge
-from flows.run.record import JUDGED, record, recorded_where_it_ends
+from flows.run.record import JUDGED, check_records, record, recorded_where_it_ends
 from rubrics.model import Rubric
 from schemas.benchmark.exam import Exam
 from schemas.errors import InputError
@@ -101,6 +101,7 @@ def _probed(run: RunContext, places: Collection[str], texts: Sequence[str], n_sa
 
 def _judged(run: RunContext, begun: Begun) -> tuple[pl.LazyFrame, pl.LazyFrame, Outcome]:
     """The judgements of the run's dataset, their scores, and what was asked, which is in `runs` where anything may have cost."""
+    check_records(run.stage)
     planned = stages.plan(run)
     run = run.having(plan_id=planned.plan_id)
     with recorded_where_it_ends(run, begun, planned):

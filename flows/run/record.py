@@ -34,9 +34,9 @@ _A_ROUNDING_USD = 1e-9
 
 
 def check_records(run: StageContext) -> None:
-    """Before anything is paid for. Raises CorruptLakeError, StoreError: what a run's end reads or writes, it cannot."""
+    """Before anything is asked. Raises CorruptLakeError, StoreError: what a run's end reads or writes, it cannot."""
     if (found := barred_of_lake(run.lake.root, run.benchmark.name)) is not None:
-        raise StoreError(f"{'; '.join(found)}. Nothing was sent")
+        raise StoreError(f"{'; '.join(found)}. Nothing is asked until then")
     check_pointers(run.lake.root, run.benchmark.name)
     runs(run.lake)
 

@@ -15,6 +15,7 @@ from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
 from tests.support.rights import without_roots_rights
 from tests.support.servers.dask_cluster import ROOT
+from tests.support.servers.provider import Play, Provider, completion
 
 OTHER = 12345
 
@@ -30,15 +31,17 @@ def published(tmp_path: Path, salon: Callable[..., Said], judge_url: str) -> Pat
     return file
 
 
-def _without_rights(command: str, file: Path) -> Said:
+def _without_rights(command: str, file: Path, *options: str) -> Said:
+    asked, environment = [sys.executable, "-m", "flows", command, str(file), *options], os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(
-        [sys.executable, "-m", "flows", command, str(file)], cwd=file.parent, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        asked, cwd=file.parent, env=environment,
         capture_output=True, text=True, check=False, preexec_fn=without_roots_rights,
     )  # fmt: skip
     return Said(ended.returncode, ended.stdout, " ".join(ended.stderr.split()))
 
 
-def test_a_folder_of_another_user_is_named_before_anything_is_sent(published: Path, judge_url: str) -> None:
+@pytest.mark.parametrize("command", ["run", "exam", "probe-injection"])
+def test_a_folder_of_another_user_is_named_before_anything_is_sent(published: Path, judge_url: str, command: str) -> None:
     lake, n_before = published.parent / "lake", n_billed(judge_url)
     folder = lake / "publish" / "v1" / "nights" / "drift"
     folder.mkdir(exist_ok=True)
@@ -46,12 +49,32 @@ def test_a_folder_of_another_user_is_named_before_anything_is_sent(published: Pa
     os.chown(folder, OTHER, OTHER)
     World(published.parent).make(1)
     named = f"this user may not write {folder} (of user {OTHER}, drwxr-xr-x)"
-    ran, doctor = _without_rights("run", published), _without_rights("doctor", published)
+    ran, doctor = _without_rights(command, published), _without_rights("doctor", published)
     assert ran.code == 3, ran.err
     assert named in ran.err
     assert f"this user is not in the group {OTHER}: to share the lake" in ran.err
+    assert "Nothing is asked until then" in ran.err
     assert n_billed(judge_url) == n_before
     assert findings(doctor.out)["lake"].startswith("wrong: this user may not write")
+
+
+def test_what_a_backfill_bought_is_published_though_a_folder_was_made_by_another_user_meanwhile(
+    tmp_path: Path, provider: Provider
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("another user is needed")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    folder = tmp_path / "lake" / "nights" / "nights"  # only nights write there
+
+    def bar() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o755)
+        os.chown(folder, OTHER, OTHER)
+
+    provider.on_request = bar
+    ran = _without_rights("backfill", write_benchmark(tmp_path, provider.url), "--checkpoints", "step-0")
+    assert ran.code == 0, ran.err
 
 
 def test_words_of_another_users_try_that_cannot_be_replaced_end_no_night(published: Path) -> None:
