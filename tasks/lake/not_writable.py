@@ -14,10 +14,12 @@ _WRITTEN = (
     "", "staging", "locks", "runs", "asking", "asking/{}", "nights", "nights/{}", "partitions", "partitions/{}", "series",
     "planned", "taken", "verdicts", "tiles", "sources", "data_docs", "rubrics", "complete", "complete/*", "publish", "publish/v1",
     "publish/v1/{}", "publish/v1/{}/drift", "publish/v1/tables", "publish/v1/tables/*",
-    "publish/v1/tables/*/benchmark_name={}", "locks/*-{}.lock", "locks/index.lock",
+    "publish/v1/tables/*/benchmark_name={}", "locks/pointer-{}.lock", "locks/derived-{}.lock",
+    "locks/partitions-{}.lock", "locks/index.lock",
 )  # fmt: skip
 """What a night of a benchmark writes into, or opens to write. Single files are replaced: there the folder's mode counts."""
-_N_NAMED = 3
+_N_NAMED = 4
+"""A ledger's files and their folder are four."""
 
 
 def barred(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
@@ -50,11 +52,11 @@ def told(found: dict[Path, os.stat_result], what: str) -> tuple[str, str]:
     said = f"this user may not write {' and '.join(shown[:_N_NAMED])}{more}"
     mine = {one.st_uid for one in found.values()} == {os.geteuid()}
     groups = {one.st_gid for one in found.values()}
-    paths = shlex.join(map(str, [*found][:_N_NAMED])) + (" …" if more else "")
+    all_below, paths = ("-R ", shlex.quote(os.path.commonpath(found))) if more else ("", shlex.join(map(str, found)))
     if mine:
-        return said, f"chmod u+w {paths}"
+        return said, f"chmod {all_below}u+rwX {paths}"
     if groups <= {os.getegid(), *os.getgroups()}:
-        return said, f"to share {what} with its group, their owner runs: chmod g+w {paths}; {_SHARED}"
+        return said, f"to share {what} with its group, their owner runs: chmod {all_below}g+rwX {paths}; {_SHARED}"
     named = ", ".join(sorted(map(_group, groups)))
     return said, f"this user is not in the group {named}: to share {what}, its users need a common group; {_SHARED}"
 

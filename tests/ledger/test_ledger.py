@@ -284,14 +284,15 @@ def test_who_may_not_write_a_ledger_is_told_of_which_file_and_leaves_none(tmp_pa
     ended = subprocess.run(
         [sys.executable, "-c", opening], cwd=ROOT, capture_output=True, text=True, check=False, preexec_fn=without_roots_rights
     )
-    assert f"this user may not write {tmp_path / name} (of {ledger_file.owner()}, -r--r-----); chmod u+w" in ended.stderr
+    command = f"chmod u+rwX {tmp_path / name}"
+    assert f"this user may not write {tmp_path / name} (of {ledger_file.owner()}, -r--r-----); {command}" in ended.stderr
     assert sorted(tmp_path.iterdir()) == there
 
 
 @pytest.mark.parametrize(
     ("group", "mode", "told"),
     [
-        (0, 0o777, "(of user 12345, -rw-r-----) to share the ledger with its group, their owner runs: chmod g+w {file};"),
+        (0, 0o777, "(of user 12345, -rw-r-----) to share the ledger with its group, their owner runs: chmod g+rwX {file};"),
         (12345, 0o777, "(of user 12345, -rw-r-----) this user is not in the group 12345: to share the ledger,"),
         (12345, 0o755, "(of user 12345, -rw-r-----) and {folder} (of user 12345, drwxr-xr-x) this user is not in the group"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schemas.benchmark.file import load_benchmark
-from tasks.lake.not_writable import barred_of_lake
+from tasks.lake.not_writable import barred_of_lake, told
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
 from tests.support.rights import without_roots_rights
@@ -91,6 +91,24 @@ def test_words_of_another_users_try_that_cannot_be_replaced_end_no_night(publish
 
 
 @pytest.mark.parametrize(
+    ("mode", "n", "does"),
+    [(0o600, 1, "chmod u+rwX {path}"), (0o555, 5, "chmod -R u+rwX {root}")],
+    ids=["may not be entered", "more than are named"],
+)
+def test_the_command_that_is_told_mends_it(tmp_path: Path, mode: int, n: int, does: str) -> None:
+    paths = [tmp_path / str(number) for number in range(n)]
+    for path in paths:
+        path.mkdir()
+        path.chmod(mode)
+    found = {path: path.stat() for path in paths}
+    said, advice = told(found, "the lake")
+    assert advice == does.format(path=paths[0], root=tmp_path)
+    assert said.endswith(f" and {n - 4} more") == (n > 4)
+    subprocess.run(advice, shell=True, check=True)
+    assert {path.stat().st_mode & 0o700 for path in paths} == {0o700}
+
+
+@pytest.mark.parametrize(
     ("below", "is_told"),
     [
         ("runs", True),
@@ -101,6 +119,9 @@ def test_words_of_another_users_try_that_cannot_be_replaced_end_no_night(publish
         ("lost+found", False),
         ("publish/v1/another", False),
         ("asking/another", False),
+        ("locks/pointer-nights.lock", True),
+        ("locks/asking-nights.lock", False),
+        ("locks/pointer-our-nights.lock", False),
     ],
 )
 def test_what_no_night_of_the_benchmark_writes_bars_none(published: Path, below: str, is_told: bool) -> None:
