@@ -4,6 +4,7 @@ In a bucket too: the next start may come on another machine. The rows are record
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Self
@@ -11,6 +12,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from flows.run.context import RunContext
+from schemas.errors import StoreError
 from schemas.tables.field import DIGEST_LENGTH
 from tasks.ingest.samples import IngestResult
 from tasks.judge.outcome import Outcome
@@ -21,7 +23,7 @@ from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.regular_files import content_of
 
-_GONE_AFTER = timedelta(days=2)
+GONE_AFTER = timedelta(days=2)
 """A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
 SILENT_S = 600.0
 """One of which it has: a paused one that goes on has a row in `runs` of its own, and what both have would count twice."""
@@ -87,7 +89,7 @@ class Asking(Begun):
         with opened(ledger_url) as ledger:
             unheard_s = silent_s(ledger, self.process)
         if unheard_s is None:
-            return datetime.now(UTC) - self.started_at > _GONE_AFTER or None
+            return datetime.now(UTC) - self.started_at > GONE_AFTER or None
         return unheard_s > SILENT_S or (None if unheard_s > 0 else False)
 
     @property
@@ -107,10 +109,11 @@ def write_note(run: RunContext, begun: Begun, plan_ids: Sequence[str]) -> None:
 
 
 def forget_asking(run: RunContext) -> None:
-    """What this process asked has its row, or is none."""
-    for path, note in notes(run, _ending()):
-        if note.process == this_process():
-            drop(run, path)
+    """What this process asked has its row, or is none. A note that cannot be taken away ends no run: the next start does it."""
+    with suppress(StoreError, OSError):
+        for path, note in notes(run, _ending()):
+            if note.process == this_process():
+                drop(run, path)
 
 
 def begun_nights(run: RunContext) -> list[date]:
@@ -121,6 +124,21 @@ def begun_nights(run: RunContext) -> list[date]:
 def folder(run: RunContext) -> Path:
     """Where the notes of the benchmark's runs stand."""
     return run.lake.root / "asking" / run.benchmark.name
+
+
+def fetch(run: RunContext) -> None:
+    """Make the notes here those that the bucket holds. Raises StoreError.
+
+    One that stands here alone is put there first: of an older release, which kept them here. That of a run with a row harms none.
+    """
+    here, bucket = sorted(folder(run).glob("*.json")), run.lake.bucket
+    if bucket is not None and here:
+        there = {run.lake.root / one.path for one in bucket.below(folder(run).relative_to(run.lake.root).as_posix())}
+        for path in here:
+            if path not in there:
+                with suppress(FileNotFoundError):  # its process has taken it away meanwhile
+                    bucket.put(path.relative_to(run.lake.root).as_posix(), path)
+    pull(run.lake.root, folder(run))
 
 
 def drop(run: RunContext, path: Path) -> None:
@@ -137,7 +155,7 @@ def _ending() -> str:
 
 def notes(run: RunContext, ending: str = ".json") -> Iterator[tuple[Path, Asking]]:
     """Those of runs that have no row yet, as the bucket holds them now."""
-    pull(run.lake.root, folder(run))
+    fetch(run)
     for path in sorted(folder(run).glob(f"*{ending}")):
         try:
             yield path, Asking.model_validate_json(content_of(path))

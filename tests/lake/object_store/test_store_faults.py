@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.cli import run
+from flows.run.begun import Begun, forget_asking, notes, write_note
+from flows.run.context import RunContext, open_run
 from schemas.errors import StoreError
 from tasks.lake.object_store.client import Bucket
 from tests.flows.flow_support import findings
@@ -113,6 +116,34 @@ def test_a_store_that_says_nothing_is_waited_for_as_one_that_is_away(
     with pytest.raises(StoreError, match=r"or set SALON_STORE_WAIT_S \(3 s now\)"):
         asked(Bucket(url))
     assert time.monotonic() - began < 10
+
+
+@pytest.fixture
+def noted(url: str, line: Line, tmp_path: Path) -> RunContext:
+    """A run of a lake in a bucket, which is noted as asking."""
+    file = write_benchmark(tmp_path, "http://127.0.0.1:9/v1")
+    file.write_text(f'lake = "{url}"\nledger = "sqlite:///{tmp_path}/ledger.db"\n' + file.read_text())
+    run = RunContext.of(open_run(file))
+    began, sample = datetime.now(UTC), {"dataset_id": "d" * 64, "n_samples": 1, "n_samples_ok": 1, "code_version": "c" * 64}
+    write_note(run, Begun.model_validate({"started_at": began, "run_date": began.date(), "asked_by": "run", **sample}), [])
+    return run
+
+
+@pytest.mark.parametrize("of", ["GET .*asking", "POST .*delete"])
+def test_a_run_that_has_its_row_does_not_fail_of_its_note(noted: RunContext, line: Line, of: str) -> None:
+    line.does("refused", of)
+    forget_asking(noted)
+    assert line.n == 0
+    assert len(list(notes(noted))) == 1
+    forget_asking(noted)
+    assert list(notes(noted)) == []
+
+
+def test_a_note_of_an_earlier_release_which_stands_here_alone_is_put_into_the_bucket(noted: RunContext, url: str) -> None:
+    (stored,) = Bucket(url).below("asking")
+    Bucket(url).delete([stored.path])
+    assert len(list(notes(noted))) == 1
+    assert [one.path for one in Bucket(url).below("asking")] == [stored.path]
 
 
 def test_a_connection_that_says_nothing_is_given_up_for_another(url: str, line: Line) -> None:
