@@ -8,13 +8,13 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from itertools import groupby
 
 from flows.executors.base import Submitted, Threads
 from flows.run.context import RunContext
-from flows.run.record import who_asked
+from flows.run.record import unpublished
 from flows.run.tasks import ask_by_batch
 from schemas.errors import InputError, ProviderError, SalonError
 from schemas.records import JudgeReply, Plan, PlannedPart
@@ -186,7 +186,9 @@ def say_left_behind(run: RunContext, plans: Sequence[Plan]) -> None:
 
 def told(run: RunContext, left: Iterable[BatchOut], own: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """By judge and the run that handed them over, in clauses: how many requests beside `own` are out, and what fetches them."""
-    named = [(one.judge_model, _fetched_by(run, one.since), one) for one in left]
+    out = list(left)
+    begun = unpublished(run) if out else []
+    named = [(one.judge_model, _fetched_by(begun, one.since), one) for one in out]
     for (judge, fetched_by), some in groupby(sorted(named, key=lambda one: one[:2]), key=lambda one: one[:2]):
         batches = [one for _, _, one in some]
         keys = frozenset[str]().union(*(one.keys for one in batches)).difference(own)
@@ -195,11 +197,11 @@ def told(run: RunContext, left: Iterable[BatchOut], own: Collection[str] = ()) -
             yield f"{len(keys):,} requests are with the Batch API of {judge} since {since:%Y-%m-%d %H:%M} UTC", fetched_by
 
 
-def _fetched_by(run: RunContext, handed_over: datetime) -> str:
-    found = who_asked(run, handed_over)
+def _fetched_by(begun: Sequence[tuple[datetime, str, date]], handed_over: datetime) -> str:
+    found = max((one for one in begun if one[0] <= handed_over), default=None)
     if found is None:  # a ledger may be several benchmarks'
         return "the command that handed them over, of whichever benchmark, fetches them"
-    command, run_date = found
+    _, command, run_date = found
     if command == "nightly":
         return f"`salon nightly FILE --run-date {run_date}` fetches them"
     return f"`salon {command} FILE`{' of the same checkpoints' * (command == 'backfill')} fetches them"

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 import polars as pl
 
 from flows.observability.terminal import format_usd
-from flows.run.begun import SILENT_S, Asking, Begun, drop, folder, forget_asking, notes, write_note
+from flows.run.begun import GONE_AFTER, SILENT_S, Asking, Begun, drop, fetch, folder, forget_asking, notes, write_note
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from schemas.errors import StoreError
@@ -20,9 +20,9 @@ from schemas.records import Plan
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 from tasks.lake.not_writable import barred_of_lake
-from tasks.lake.object_store.cache_folder import pull
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
+from tasks.ledger.process_identity import EXPIRES_AFTER_S
 from tasks.publish.machine_tables import record_run, runs
 from tasks.publish.pointer import check_pointers
 
@@ -96,7 +96,7 @@ def note_asking(run: RunContext, begun: Begun, plan_ids: Sequence[str]) -> None:
 
 def record_killed(run: RunContext) -> None:
     """Write the row of each run of the benchmark that was killed, and take its note away. Raises StoreError."""
-    pull(run.lake.root, folder(run))
+    fetch(run)
     if not any(folder(run).glob("*.json")):
         return
     with opened(run.ledger_url) as ledger, mutex(ledger, f"asking {run.name_in_ledger}"):  # of all machines
@@ -108,19 +108,17 @@ def record_killed(run: RunContext) -> None:
                 drop(run, path)
 
 
-def who_asked(run: RunContext, moment: datetime) -> tuple[str, date] | None:
-    """Command and run date of the run that last began before a moment, of those that ended without a publication."""
+def unpublished(run: RunContext) -> list[tuple[datetime, str, date]]:
+    """Beginning, command and run date of each run that ended without a publication, or seems to have."""
     rows = runs(run.lake).filter(benchmark=run.benchmark.name, outcome=STOPPED).select("started_at", "asked_by", "run_date")
-    begun = [
-        *rows.rows(),
-        *((note.started_at, note.asked_by, note.run_date) for _, note in notes(run) if note.is_over(run.ledger_url)),
-    ]
-    found = max((one for one in begun if one[0] <= moment), default=None)
-    return None if found is None else (str(found[1]), found[2])
+    begun = [note for _, note in notes(run) if note.is_over(run.ledger_url) is not False]
+    return [*rows.rows(), *((note.started_at, note.asked_by, note.run_date) for note in begun)]
 
 
 def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
-    """Write its row, if it is sure that it is over, and tell what it bought."""
+    """Write its row, if it is sure that it is over, and tell what it bought; nothing of one that has it, and its note still."""
+    if not runs(run.lake).filter(benchmark=run.benchmark.name, started_at=note.started_at).is_empty():
+        return
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
     own = _without_others(run, note.started_at, bought.outcome)
     if not own.may_cost:
@@ -133,8 +131,9 @@ def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
         say = f"{note.told} was killed, or could not record what it bought; that is in the table runs now: {sent}"
     else:
         say = (
-            f"{note.told} on another machine, or in another container, is not heard of any more: {sent}. A start that comes "
-            f"{SILENT_S / 60:.0f} minutes after it fell silent puts that into the table runs"
+            f"the ledger hears nothing of {note.told} on another machine, in another container or before a restart: {sent}. A "
+            f"start {(SILENT_S + EXPIRES_AFTER_S) / 60:.0f} minutes after it fell silent puts that into the table runs, or "
+            f"{GONE_AFTER.days} days after it began, if the ledger knows nothing of it"
         )
     run.reporter.say(say)
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert
 
+from flows.run.context import RunContext, open_run
+from flows.run.record import unpublished
 from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import this_process
@@ -153,6 +155,27 @@ def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
     assert runs(lake)["n_asked"].sum() == N_SAMPLES
 
 
+def test_a_run_whose_note_stayed_has_no_second_row(
+    tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor where requests of it are in doubt, which no other run's row takes off."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.script.append(Play(body=b"<html>login</html>"))
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    file, lake = write_benchmark(tmp_path, provider.url), Lake(tmp_path / "lake")
+    assert salon("run", file).code == 0
+    (bought,) = runs(lake).to_dicts()
+    plan = next((lake.root / "complete" / "requests").iterdir()).stem
+    killed = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": bought["started_at"].isoformat()}
+    killed["process"] = {**killed["process"], "host": this_process().host}  # its process is gone
+    path = lake.root / "asking" / "nights" / "one.json"
+    path.write_text(json.dumps(killed))
+    assert salon("run", file).code == 0
+    assert not path.exists()
+    assert runs(lake)["outcome"].to_list() == ["published", "unchanged"]
+
+
 def test_what_a_run_bought_that_fell_silent_elsewhere_is_told_at_once(
     tmp_path: Path, salon: Callable[..., Said], judge_url: str
 ) -> None:
@@ -168,8 +191,10 @@ def test_what_a_run_bought_that_fell_silent_elsewhere_is_told_at_once(
     began = bought["started_at"].isoformat()
     path.write_text(json.dumps(NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began}))
     said = " ".join(salon("run", file).err.split())
-    assert f"in another container, is not heard of any more: {N_SAMPLES} requests sent, $" in said
+    assert f"in another container or before a restart: {N_SAMPLES} requests sent, $" in said
+    assert "A start 11 minutes after it fell silent puts that into the table runs, or 2 days after it began" in said
     assert path.exists()
+    assert [one[1] for one in unpublished(RunContext.of(open_run(file)))] == ["nightly"], "its batches are fetched by its command"
     assert runs(lake).height == 1, "it has its row once it is sure that it is over"
 
 
