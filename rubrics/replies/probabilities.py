@@ -97,7 +97,10 @@ def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapp
         return Unreadable(ParseReason.NOT_FOUND)
     score = math.fsum(number * share for number, share in found)
     score = score / mass if declared.is_normalised else score
-    others = _others(score, mass, sorted({*numbers.values()}), rest, least, is_normalised=declared.is_normalised)
+    # Alternatives show an answer's likelier spellings; without any, that which was said may have others too.
+    shown = {number for number, _ in found} if _has_alternatives(token) else set[float]()
+    open_numbers = sorted({*numbers.values()} - shown)
+    others = _others(score, mass, open_numbers, rest, least, is_normalised=declared.is_normalised)
     if any(abs(other - score) > _OFF_MAX * (dimension.maximum - dimension.minimum) for other in others):
         return Unreadable(ParseReason.NOT_FOUND)
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1

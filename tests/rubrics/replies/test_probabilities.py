@@ -63,8 +63,7 @@ def logprobs(*tokens: dict[str, float]) -> str:
     [
         (YES_NO, logprobs({"Yes": 0.9, "No": 0.08}), 0.9),
         (YES_NO, logprobs({"Yes": 0.5, "yes": 0.2, " YES": 0.1, "no": 0.2}), 0.8),
-        (YES_NO, logprobs({"No": 0.7, "Yes": 0.2}), "not_found"),  # so much may be on other words
-        (YES_NO, logprobs({"No": 0.7, "Yes": 0.2, "The": 0.01}), 0.2),
+        (YES_NO, logprobs({"No": 0.7, "Yes": 0.2}), 0.2),
         (YES_NO, logprobs({"\n": 0.99}, {"yes": 0.75, "no": 0.25}), 0.75),
         (YES_NO, logprobs({"Answer": 0.9}, {":": 1.0}, {" yes": 0.6, " no": 0.4}), 0.6),
         (YES_NO, logprobs({"yes": 0.3, "Sure": 0.6}), "not_found"),  # 0.3 on the answers, and 0.5 is declared
