@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from schemas.errors import SourceError
 from schemas.input_budget import CSV_COLUMNS, CSV_ROW_CHARACTERS, ROW_BYTES
@@ -35,12 +35,9 @@ def delimited(path: Path, name: str, empty: str | None = None) -> Iterator[tuple
     try:
         with _opened(path) as file:
             separator = separator_of(file, path, name)
-            lines = _Lines(file)
-            reader = csv.reader(lines, delimiter=separator, strict=True)
-            header = _checked(next(reader, None), name)
-            lines.n_left = CSV_ROW_CHARACTERS
-            for cells in reader:
-                lines.n_left = CSV_ROW_CHARACTERS
+            rows = _rows(file, separator)
+            header = _checked(next(rows, None), name)
+            for cells in rows:
                 if cells:
                     number += 1
                     problem = _problem(header, cells, separator)
@@ -103,24 +100,21 @@ def _nearest(wanted: str, there: Sequence[str]) -> str | None:
     return by_word[found[0]] if found else None
 
 
-class _Lines:
-    """A file's lines, as long as those of one row are no more than may be looked at: csv.reader takes what it is given."""
+def _rows(file: TextIO, separator: str) -> Iterator[list[str]]:
+    """The cells of each row, whose lines together are no longer than may be looked at. Raises csv.Error."""
+    n_left = CSV_ROW_CHARACTERS
 
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self.n_left = CSV_ROW_CHARACTERS
+    def lines() -> Iterator[str]:
+        nonlocal n_left
+        while line := file.readline(n_left + 1):
+            n_left -= len(line)
+            if n_left < 0:
+                raise csv.Error(f"longer than {CSV_ROW_CHARACTERS:,} characters")
+            yield line
 
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> str:
-        line = self._file.readline(self.n_left + 1)
-        self.n_left -= len(line)
-        if self.n_left < 0:
-            raise csv.Error(f"longer than {CSV_ROW_CHARACTERS:,} characters")
-        if not line:
-            raise StopIteration
-        return line
+    for cells in csv.reader(lines(), delimiter=separator, strict=True):
+        n_left = CSV_ROW_CHARACTERS
+        yield cells
 
 
 def _opened(path: Path) -> TextIO:

@@ -7,16 +7,13 @@
 import argparse
 import sys
 from collections import Counter
-from datetime import date
 
 import numpy as np
 import polars as pl
 
-from benchmarks.simulations.pairs import answered, named
-from schemas.benchmark.file import Statistics
+from benchmarks.simulations.pairs import RUN, answered, named
 from schemas.tables.published import PREFERENCE_RATINGS
 from tasks.aggregate.preferences.tables import preference_tables
-from tasks.aggregate.tables import Settings
 
 SIZES = {"one category": (100,), "5 and 100": (5, 100), "10 and 100": (10, 100), "three of 5 and 100": (5, 5, 5, 100)}
 """Prompts by category."""
@@ -33,8 +30,7 @@ def counted(draw: np.random.Generator, sizes: tuple[int, ...], n_checkpoints: in
     own = draw.normal(0, _SPREAD, (sum(sizes), n_checkpoints))
     seen = own[prompt, one] - own[prompt, other] + draw.logistic(size=len(prompt))
     value = np.where(seen > _STEP, 1.0, np.where(seen < -_STEP, 0.0, 0.5))
-    settings = Settings("w", "d" * 64, "f" * 64, date(2026, 1, 1), 0.8, Statistics(), f"m/{named(0)}")
-    found = preference_tables(answered(category, prompt, one, other, value, value), settings)[PREFERENCE_RATINGS]
+    found = preference_tables(answered(category, prompt, one, other, value, value), RUN)[PREFERENCE_RATINGS]
     rated = found.filter(pl.col("checkpoint") != named(0), pl.col("ci_low").is_not_null())
     is_held = (rated["ci_low"] <= 0) & (rated["ci_high"] >= 0)
     leaves_out = (found["rank_low"] > 1).any() or (found["rank_high"] < found.height).any()

@@ -53,13 +53,12 @@ class World:
     order: np.ndarray  # prompts in the order in which a night takes them
     is_uneven: bool  # whether the categories are very unequal
 
-    @property
-    def settings(self) -> Settings:
-        return Settings("w", "d" * 64, "f" * 64, date(2026, 1, 1), 0.8, Statistics(), f"m/{named(BASELINE)}")
-
 
 def named(checkpoint: int) -> str:
     return f"{checkpoint:03d}"
+
+
+RUN = Settings("w", "d" * 64, "f" * 64, date(2026, 1, 1), 0.8, Statistics(), f"m/{named(BASELINE)}")
 
 
 def world(draw: np.random.Generator, n_checkpoints: int, n_prompts: int, *, is_null: bool) -> World:
@@ -124,7 +123,7 @@ def answered(category, prompt, one, other, first, second) -> pl.DataFrame:
 
 def counted(found: World) -> Counter[str]:
     """What the tables of one world hold, miss and claim; and what an adaptive night decides of the newest checkpoint."""
-    tables, count = preference_tables(found.verdicts, found.settings), Counter[str]()
+    tables, count = preference_tables(found.verdicts, RUN), Counter[str]()
     macro = tables[PREFERENCES].filter(category=Total.MACRO.value)
     ends = [macro[f"checkpoint_{end}"].cast(pl.Int64).to_numpy() for end in "ab"]
     truth = found.win[ends[0], ends[1]]

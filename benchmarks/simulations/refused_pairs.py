@@ -6,21 +6,18 @@ refuses. Deciding and publishing is the code of a run.
 
 from collections import Counter
 from dataclasses import replace
-from datetime import date
 
 import numpy as np
 import polars as pl
 
-from benchmarks.simulations.pairs import answered, named
+from benchmarks.simulations.pairs import RUN, answered, named
 from schemas.benchmark.file import Statistics
 from schemas.statuses.cells import ComparisonVerdict, Total
 from schemas.tables.published import PREFERENCES
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.preferences.tables import preference_tables
-from tasks.aggregate.tables import Settings
 
-RUN = Settings("w", "d" * 64, "f" * 64, date(2026, 1, 1), 0.8, Statistics(), f"m/{named(0)}")
 PAIR = (("m", named(1)), ("m", named(0)))
 N_PROMPTS, N_A_LOOK = 600, 25
 DECIDED = (ComparisonVerdict.HIGHER.value, ComparisonVerdict.LOWER.value)

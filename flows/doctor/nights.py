@@ -54,11 +54,12 @@ def check_night(run: StageContext) -> Iterator[Finding]:
             yield ok(NIGHT, lacks)
     elif _is_under_way(run):
         yield ok(NIGHT, f"{shown} is under way")
-    elif (why := why_failed(run.lake.root, run.benchmark.name, day)) is None and not noted and not _failed_tries(run):
-        yield skipped(NIGHT, "no night is published yet")
     else:
-        failed = "" if noted else _failed_tries(run)
-        last = f"the last one is of {max(noted)}" if noted else (f"none is yet: {failed}" if failed else "none is yet")
+        why, failed = why_failed(run.lake.root, run.benchmark.name, day), "" if noted else _failed_tries(run)
+        if not (noted or why or failed):
+            yield skipped(NIGHT, "no night is published yet")
+            return
+        last = f"the last one is of {max(noted)}" if noted else ": ".join(filter(None, ["none is yet", failed]))
         said = f"{shown} was due at {due:%H:%M %Z} and is not published; {last}" + (f"; {why}" if why else "")
         advice = ("then " if why else "the log of its run says why; ") + "salon nightly FILE starts or continues it"
         tried = failed.rpartition(" ")[2]

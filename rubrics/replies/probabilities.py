@@ -87,20 +87,19 @@ def _expectation(dimension: Dimension, numbers: Mapping[str, float], token: Mapp
     None at all is a number only where the expected answer alone is declared: then what was said is a wrong one. And NOT_FOUND
     where words that were not given may have so much of the rest that the number could be another.
     """
-    declared, (shares, rest, least) = dimension.probability, _shares(token)
+    declared, shares = dimension.probability, _shares(token)
     assert declared is not None
     found = [(numbers[folded(word)], share) for word, share in shares.items() if folded(word) in numbers]
-    mass = math.fsum(share for _, share in found)
+    mass, total = math.fsum(share for _, share in found), math.fsum(shares.values())
     needs_some = declared.is_normalised or len(set(numbers.values())) > 1
-    is_known = _KNOWN_MASS_MIN <= math.fsum(shares.values()) <= _KNOWN_MASS_MAX
-    if not is_known or mass < declared.min_mass or (needs_some and mass <= 0):
+    if not _KNOWN_MASS_MIN <= total <= _KNOWN_MASS_MAX or mass < declared.min_mass or (needs_some and mass <= 0):
         return Unreadable(ParseReason.NOT_FOUND)
     score = math.fsum(number * share for number, share in found)
     score = score / mass if declared.is_normalised else score
     # Alternatives show an answer's likelier spellings; without any, that which was said may have others too.
     shown = {number for number, _ in found} if _has_alternatives(token) else set[float]()
-    open_numbers = sorted({*numbers.values()} - shown)
-    others = _others(score, mass, open_numbers, rest, least, is_normalised=declared.is_normalised)
+    open_numbers, rest = sorted({*numbers.values()} - shown), max(0.0, 1 - total)
+    others = _others(score, mass, open_numbers, rest, min(rest, _least(token)), is_normalised=declared.is_normalised)
     if any(abs(other - score) > _OFF_MAX * (dimension.maximum - dimension.minimum) for other in others):
         return Unreadable(ParseReason.NOT_FOUND)
     score = min(max(score, dimension.minimum), dimension.maximum)  # a sum of roundings may lie above 1
@@ -159,8 +158,7 @@ def has_probabilities(logprobs_json: object) -> bool:
 
 
 def _has_alternatives(token: Mapping[str, Any]) -> bool:
-    others = token.get("top_logprobs")
-    return isinstance(others, list) and any(_is_token(one) and one["token"] != token["token"] for one in others)
+    return any(_is_token(one) and one["token"] != token["token"] for one in _alternatives(token))
 
 
 def _tokens(logprobs_json: object) -> Iterator[Mapping[str, Any]]:
@@ -182,15 +180,21 @@ def _is_token(token: object) -> bool:
     return isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 1e-6
 
 
-def _shares(token: Mapping[str, Any]) -> tuple[dict[str, float], float, float]:
-    """The probability of each token that could have stood there, itself among them, each once; the rest; what one more can have.
+def _shares(token: Mapping[str, Any]) -> dict[str, float]:
+    """The probability of each token that could have stood there, itself among them, each once."""
+    listed = [one for one in _alternatives(token) if _is_token(one)]
+    return {one["token"]: math.exp(one["logprob"]) for one in (*listed, token)}
 
-    That is no more than the least likely of the alternatives has: they are the likeliest there are. Of one that cannot be read
-    nothing is known.
+
+def _least(token: Mapping[str, Any]) -> float:
+    """The most that a token can have that was not given: as much as the least likely of those that were, the likeliest of all.
+
+    1 where there are none, or where one of them cannot be read.
     """
+    given = _alternatives(token)
+    return min(math.exp(one["logprob"]) for one in given) if given and all(map(_is_token, given)) else 1.0
+
+
+def _alternatives(token: Mapping[str, Any]) -> list[Any]:
     others = token.get("top_logprobs")
-    given = others if isinstance(others, list) else []
-    listed = {one["token"]: math.exp(one["logprob"]) for one in given if _is_token(one)}
-    shares = listed | {token["token"]: math.exp(token["logprob"])}
-    rest = max(0.0, 1 - math.fsum(shares.values()))
-    return shares, rest, min(rest, *listed.values()) if listed and all(map(_is_token, given)) else rest
+    return others if isinstance(others, list) else []

@@ -71,7 +71,7 @@ def named_sources(ids: Iterable[str], sources: Iterable[str]) -> int:
     name, and of its anchors and twins, is known by its samples alone, as it always was.
     """
     named = ((one + source).encode() for one, source in zip(ids, sources, strict=True) if source.rpartition("/")[2] != _UNNAMED)
-    return sum(int.from_bytes(hashlib.sha256(text).digest()) for text in named) % _WRAP
+    return sum(int.from_bytes(hashlib.sha256(text).digest()) for text in named)
 
 
 def packed(sample_ids: Iterable[str]) -> bytes:

@@ -20,6 +20,7 @@ _WRITTEN = (
 """What a night of a benchmark writes into, or opens to write. Single files are replaced: there the folder's mode counts."""
 _N_NAMED = 4
 """A ledger's files and their folder are four."""
+_SHARED = 'docs/security.md, "A lake\'s folder", says which folder and umask make what comes later writable too'
 
 
 def barred(paths: Iterable[Path]) -> dict[Path, os.stat_result]:
@@ -59,9 +60,6 @@ def told(found: dict[Path, os.stat_result], what: str) -> tuple[str, str]:
         return said, f"to share {what} with its group, their owner runs: chmod {all_below}g+rwX {paths}; {_SHARED}"
     named = ", ".join(sorted(map(_group, groups)))
     return said, f"this user is not in the group {named}: to share {what}, its users need a common group; {_SHARED}"
-
-
-_SHARED = 'docs/security.md, "A lake\'s folder", says which folder and umask make what comes later writable too'
 
 
 def _owner(of: os.stat_result) -> str:

@@ -6,6 +6,7 @@ with ν (Bradley & Terry, Biometrika 39, 1952; Davidson, JASA 65, 1970). Who can
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,18 +49,20 @@ class Tallied:
         return replace(some, one=np.searchsorted(ends, some.one), other=np.searchsorted(ends, some.other), prompt=prompt)
 
 
+class Errors(NamedTuple):
+    """Variance of the difference of every two strengths, the last their mean, and its degrees of freedom; (n + 1, n + 1) each."""
+
+    variances: Floats
+    df: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Strengths λ in log-odds, their mean 0, shape (n,); ν, None where ties are taken as half a win; errors of differences.
-
-    `variances` of the difference of every two strengths, the last their mean, and its `df`, (n + 1, n + 1); None where one prompt
-    is all there is.
-    """
+    """Strengths λ in log-odds, their mean 0, shape (n,); ν, None where a tie is half a win; errors, None of one prompt."""
 
     strengths: Floats
     tie_parameter: float | None
-    variances: Floats | None
-    df: Floats | None
+    errors: Errors | None
 
 
 def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
@@ -73,8 +76,9 @@ def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
     one, other = code // n, code % n
     beta = np.zeros(n + 1)  # strengths, then log ν; the first strength stays 0
     free = np.arange(1, n + 1 if has_ties else n)
+    whole = one, other, sums, np.zeros_like(one), 1
     for _ in range(_MAX_STEPS):
-        gradient, information = _derivatives(beta, one, other, sums, has_ties=has_ties)
+        (gradient,), (information,) = _derivatives(beta, *whole, has_ties=has_ties)
         step = np.zeros(n + 1)
         step[free] = np.linalg.solve(information[np.ix_(free, free)], gradient[free])
         likelihood, size = _likelihood(beta, one, other, sums, has_ties=has_ties), 1.0
@@ -83,8 +87,11 @@ def fitted(tallied: Tallied, *, has_ties: bool) -> Fit:
         beta = beta + size * step
         if np.abs(step).max() < _SMALL:
             break
-    errors = _errors(beta, tallied, free, has_ties=has_ties)
-    return Fit(beta[:n] - beta[:n].mean(), float(np.exp(beta[n])) if has_ties else None, *(errors or (None, None)))
+    _, (information,) = _derivatives(beta, *whole, has_ties=has_ties)
+    inverse = np.zeros((n + 1, n + 1))
+    inverse[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)])
+    errors = _errors(beta, tallied, inverse, has_ties=has_ties)
+    return Fit(beta[:n] - beta[:n].mean(), float(np.exp(beta[n])) if has_ties else None, errors)
 
 
 def _chances(beta: Floats, one: Counts, other: Counts, *, has_ties: bool) -> tuple[Floats, Floats, Floats]:
@@ -102,18 +109,25 @@ def _likelihood(beta: Floats, one: Counts, other: Counts, sums: Floats, *, has_t
     return float((sums[0] * win + sums[1] * tie + sums[2] * loss).sum())
 
 
-def _derivatives(beta: Floats, one: Counts, other: Counts, sums: Floats, *, has_ties: bool) -> tuple[Floats, Floats]:
-    """Gradient and information of strengths and log ν: of an exponential family in (points, ties)."""
-    n, total = len(beta) - 1, sums.sum(axis=0)
+def _derivatives(
+    beta: Floats, one: Counts, other: Counts, sums: Floats, prompt: Counts, n_prompts: int, *, has_ties: bool
+) -> tuple[Floats, Floats]:
+    """Gradient and information of strengths and log ν by prompt: of an exponential family in (points, ties).
+
+    Shapes (k, n + 1) and (k, n + 1, n + 1) of k prompts numbered from 0.
+    """
+    n, total, nu = len(beta) - 1, sums.sum(axis=0), np.full_like(one, len(beta) - 1)
     points, ties, variances = _expected(beta, one, other, has_ties=has_ties)
-    off = sums[0] + sums[1] / 2 - total * points
-    gradient = np.append(np.bincount(one, off, n) - np.bincount(other, off, n), (sums[1] - total * ties).sum())
-    information = np.zeros((n + 1, n + 1))
+    off, off_ties = sums[0] + sums[1] / 2 - total * points, sums[1] - total * ties
     of_points, of_both, of_ties = (total * part for part in variances)
-    for sign, row, column in ((1, one, one), (1, other, other), (-1, one, other), (-1, other, one)):
-        np.add.at(information, (row, column), sign * of_points)
-    across = np.bincount(one, of_both, n) - np.bincount(other, of_both, n)
-    information[:n, n], information[n, :n], information[n, n] = across, across, of_ties.sum()
+    gradient, information = np.zeros((n_prompts, n + 1)), np.zeros((n_prompts, n + 1, n + 1))
+    for end, part in ((one, off), (other, -off), (nu, off_ties)):
+        np.add.at(gradient, (prompt, end), part)
+    for row, column, part in (
+        (one, one, of_points), (other, other, of_points), (one, other, -of_points), (other, one, -of_points),
+        (one, nu, of_both), (nu, one, of_both), (other, nu, -of_both), (nu, other, -of_both), (nu, nu, of_ties),
+    ):  # fmt: skip
+        np.add.at(information, (prompt, row, column), part)
     return gradient, information
 
 
@@ -124,8 +138,8 @@ def _expected(beta: Floats, one: Counts, other: Counts, *, has_ties: bool) -> tu
     return points, tie, (win + tie / 4 - points**2, tie / 2 - points * tie, tie * (1 - tie))
 
 
-def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> tuple[Floats, Floats] | None:
-    """Variances of the difference of every two strengths, the last their mean, and its degrees of freedom; (n + 1, n + 1).
+def _errors(beta: Floats, tallied: Tallied, inverse: Floats, *, has_ties: bool) -> Errors | None:
+    """The errors; None of one prompt. `inverse`: A⁻¹, of the information on all prompts together.
 
     A⁻¹ (Σ_c k_c/(k_c - 1) Σ_p g_p g_pᵀ) A⁻¹, g_p the score of prompt p's pairs (Liang & Zeger, Biometrika 73, 1986), with
     Satterthwaite's (1946) df over the categories c: a category of few prompts weighs as much as one of many, and says as little
@@ -134,11 +148,8 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
     n, n_prompts = len(beta) - 1, int(tallied.prompt.max()) + 1
     if n_prompts < 2:
         return None
-    _, information = _derivatives(beta, tallied.one, tallied.other, tallied.sums, has_ties=has_ties)
     ends = np.zeros((n + 1, n + 1))  # strengths and their mean, each by what it takes of the free parameters
     ends[:n, :n], ends[n, :n] = np.eye(n), 1 / n
-    inverse = np.zeros((n + 1, n + 1))
-    inverse[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)])
     to_ends = ends @ inverse
     is_in = np.zeros((n_prompts, int(tallied.category.max()) + 1), dtype=np.bool_)
     is_in[tallied.prompt, tallied.category] = True
@@ -149,7 +160,8 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
     cuts = np.searchsorted(tallied.prompt[order], places)
     for (start, end), cut in zip(pairwise(places), pairwise(cuts), strict=True):
         some = tallied.rows(order[slice(*cut)])
-        scores, each = _by_prompt(beta, some, start, end, has_ties=has_ties)
+        at = some.one, some.other, some.sums, some.prompt - start, end - start
+        scores, each = _derivatives(beta, *at, has_ties=has_ties)
         moved, each = scores @ to_ends.T, _of_differences(to_ends @ each @ to_ends.T)
         for one in np.unique(category[start:end]):
             mine = category[start:end] == one
@@ -159,7 +171,7 @@ def _errors(beta: Floats, tallied: Tallied, free: Counts, *, has_ties: bool) -> 
     df = np.maximum(1.0, expected**2 / np.maximum(squares, np.finfo(float).tiny) - 1)
     parts = found * (df + 1) / df
     variances, below = parts.sum(axis=0), (parts**2 / df).sum(axis=0)
-    return variances, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), n_prompts - 1.0)
+    return Errors(variances, np.where(below > 0, variances**2 / np.where(below > 0, below, 1.0), n_prompts - 1.0))
 
 
 def _of_differences(products: Floats) -> Floats:
@@ -167,22 +179,3 @@ def _of_differences(products: Floats) -> Floats:
     own = np.diagonal(products, axis1=-2, axis2=-1)
     found: Floats = np.maximum(0.0, own[..., :, None] + own[..., None, :] - 2 * products)
     return found
-
-
-def _by_prompt(beta: Floats, tallied: Tallied, start: int, end: int, *, has_ties: bool) -> tuple[Floats, Floats]:
-    """Score and expected information of strengths and log ν of each of k prompts from `start`: (k, n + 1), (k, n + 1, n + 1)."""
-    n, sums = len(beta) - 1, tallied.sums
-    points, ties, variances = _expected(beta, tallied.one, tallied.other, has_ties=has_ties)
-    total, nu = sums.sum(axis=0), np.full_like(tallied.one, n)
-    off, off_ties = sums[0] + sums[1] / 2 - total * points, sums[1] - total * ties
-    scores, information = np.zeros((end - start, n + 1)), np.zeros((end - start, n + 1, n + 1))
-    of_points, of_both, of_ties = (total * part for part in variances)
-    prompt, one, other = tallied.prompt - start, tallied.one, tallied.other
-    for place, part in ((one, off), (other, -off), (nu, off_ties)):
-        np.add.at(scores, (prompt, place), part)
-    for row, column, part in (
-        (one, one, of_points), (other, other, of_points), (one, other, -of_points), (other, one, -of_points),
-        (one, nu, of_both), (nu, one, of_both), (other, nu, -of_both), (nu, other, -of_both), (nu, nu, of_ties),
-    ):  # fmt: skip
-        np.add.at(information, (prompt, row, column), part)
-    return scores, information

@@ -137,9 +137,8 @@ def _crossed(tallied: Tallied, n: int, forth: Floats, back: Floats) -> Floats:
 def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
     """Points, standard errors and intervals, measured from the anchor (None: from the mean of the rated)."""
     n = len(rows)
-    from_anchor = np.eye(n) - (1 / n if anchor is None else np.eye(n)[anchor])
-    ratings = from_anchor @ fit.strengths * POINTS
     of_anchor = n if anchor is None else anchor
+    ratings = (fit.strengths - np.append(fit.strengths, 0.0)[of_anchor]) * POINTS  # the mean, which is 0, is the last
     name = MEAN_ANCHOR if anchor is None else f"{rows[anchor]['model']}/{rows[anchor]['checkpoint']}"
     for place, row in enumerate(rows):
         row |= {
@@ -147,10 +146,10 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
             "anchor": name,
             "tie_parameter": None if fit.tie_parameter is None else _rounded(fit.tie_parameter),
         }
-        if fit.variances is None or fit.df is None:
+        if fit.errors is None:
             row["reason"] = RatingReason.TOO_FEW_PROMPTS.value
             continue
-        se, df = _rounded(np.sqrt(fit.variances[place, of_anchor]) * POINTS), _rounded(fit.df[place, of_anchor])
+        se, df = _rounded(np.sqrt(fit.errors.variances[place, of_anchor]) * POINTS), _rounded(fit.errors.df[place, of_anchor])
         if se <= _STILL * POINTS and place != anchor:
             row["reason"] = RatingReason.NO_VARIATION.value
             continue
@@ -161,13 +160,14 @@ def _add_ratings(rows: Sequence[Row], fit: Fit, anchor: int | None) -> None:
 
 def _compared(rows: Sequence[Row], fit: Fit, is_unsaid: Flags) -> Iterator[Row]:
     """Every two ratings of which something may be said, as families.corrected() takes comparisons; none without errors."""
-    if fit.variances is None or fit.df is None:
+    if fit.errors is None:
         return
+    errors = np.sqrt(fit.errors.variances)
     for i, j in combinations(range(len(rows)), 2):
         if is_unsaid[i, j]:
             continue
-        delta, se = float(fit.strengths[i] - fit.strengths[j]), float(np.sqrt(fit.variances[i, j]))
-        p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(fit.df[i, j], -abs(delta) / se)))
+        delta, se = float(fit.strengths[i] - fit.strengths[j]), float(errors[i, j])
+        p = 1.0 if se <= _STILL else rounded(2 * float(scipy.special.stdtr(fit.errors.df[i, j], -abs(delta) / se)))
         yield {
             "family": Family.RATINGS,
             "category": None,

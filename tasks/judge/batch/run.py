@@ -113,8 +113,9 @@ def judge_by_batch(
             provider = provider_of(judge)(judge, 1, limits.deadline_s)
             pin, most = ModelPin(ledger, ids.plan_id, judge), limits.attempts_per_request
             told = asked.on_reply, asked.on_sent
-            collector = Collector(ledger, requests, judge.id, pin, most, usage.cost_usd, *told, usage, own=asked.own)
-            collector.in_doubt = asked.in_doubt
+            collector = Collector(
+                ledger, requests, judge.id, pin, most, usage.cost_usd, *told, usage, own=asked.own, in_doubt=asked.in_doubt
+            )
             machine = BatchMachine(
                 ledger, provider, _api_of(provider), collector, rules, context.lake.root / "staging", asked.is_asking,
                 asked.on_look, asked.say,

@@ -140,9 +140,10 @@ class BatchMachine:
         if seen.status == "failed":
             self.problem = f"the provider failed batch {seen.provider_id}: {seen.problem}"
             self.over_capacity += [batch.n_lines] * seen.is_over_capacity
-        if seen.is_failed:
-            await self._give_up(batch, NotSent(self.problem or seen.problem))
-        elif seen.is_ended:
+            if seen.is_failed:
+                await self._give_up(batch, NotSent(self.problem))
+                return
+        if seen.is_ended:
             await self._collect(batch, seen)
 
     async def _move(self, batch: Batch, to: BatchState, **values: Any) -> Batch:

@@ -70,9 +70,9 @@ def test_the_covariance_is_that_of_a_logistic_regression_clustered_by_prompt(see
     ours = fitted(tallied, has_ties=False)
     expected = theirs.cov_params() * n_prompts / (n_prompts - 1)
     of_two = np.diag(expected)[:, None] + np.diag(expected)[None, :] - 2 * expected
-    assert ours.variances[0, 1:5] == pytest.approx(np.diag(expected), abs=1e-9)
-    assert ours.variances[1:5, 1:5] == pytest.approx(of_two, abs=1e-9)
-    assert ours.df[0, 1:5] == pytest.approx(n_prompts - 1)
+    assert ours.errors.variances[0, 1:5] == pytest.approx(np.diag(expected), abs=1e-9)
+    assert ours.errors.variances[1:5, 1:5] == pytest.approx(of_two, abs=1e-9)
+    assert ours.errors.df[0, 1:5] == pytest.approx(n_prompts - 1)
 
 
 def test_each_category_has_its_own_part_of_the_error():

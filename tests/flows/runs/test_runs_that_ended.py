@@ -135,6 +135,18 @@ def test_a_run_of_another_machine_is_over_once_the_ledger_has_not_heard_of_it_fo
     assert path.exists() == stays
 
 
+def _noted(lake: Lake, began: datetime, *, is_gone: bool) -> Path:
+    """The note of a run of the lake's one plan, whose process is gone, or is of another machine."""
+    plan = next((lake.root / "complete" / "requests").iterdir()).stem
+    note = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began.isoformat()}
+    if is_gone:
+        note["process"] = {**note["process"], "host": this_process().host}
+    path = lake.root / "asking" / "nights" / "one.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(note))
+    return path
+
+
 def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
     tmp_path: Path, salon: Callable[..., Said], judge_url: str
 ) -> None:
@@ -142,13 +154,7 @@ def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
     file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
     assert salon("run", file).code == 0
     (bought,) = runs(lake).to_dicts()
-    plan = next((lake.root / "complete" / "requests").iterdir()).stem
-    began = bought["started_at"] - timedelta(seconds=5)
-    killed = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began.isoformat()}
-    killed["process"] = {**killed["process"], "host": this_process().host}  # its process is gone
-    path = lake.root / "asking" / "nights" / "one.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(killed))
+    path = _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
     assert salon("run", file).code == 0
     assert not path.exists()
     assert runs(lake)["outcome"].to_list() == ["published", "unchanged"], "it bought nothing that has no row"
@@ -166,11 +172,7 @@ def test_a_run_whose_note_stayed_has_no_second_row(
     file, lake = write_benchmark(tmp_path, provider.url), Lake(tmp_path / "lake")
     assert salon("run", file).code == 0
     (bought,) = runs(lake).to_dicts()
-    plan = next((lake.root / "complete" / "requests").iterdir()).stem
-    killed = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": bought["started_at"].isoformat()}
-    killed["process"] = {**killed["process"], "host": this_process().host}  # its process is gone
-    path = lake.root / "asking" / "nights" / "one.json"
-    path.write_text(json.dumps(killed))
+    path = _noted(lake, bought["started_at"], is_gone=True)
     assert salon("run", file).code == 0
     assert not path.exists()
     assert runs(lake)["outcome"].to_list() == ["published", "unchanged"]
@@ -184,12 +186,8 @@ def test_what_a_run_bought_that_fell_silent_elsewhere_is_told_at_once(
     file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
     assert salon("run", file).code == 0
     (bought,) = runs(lake).to_dicts()
-    plan = next((lake.root / "complete" / "requests").iterdir()).stem
     shutil.rmtree(lake.root / "runs")
-    path = lake.root / "asking" / "nights" / "one.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    began = bought["started_at"].isoformat()
-    path.write_text(json.dumps(NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began}))
+    path = _noted(lake, bought["started_at"], is_gone=False)
     said = " ".join(salon("run", file).err.split())
     assert f"in another container or before a restart: {N_SAMPLES} requests sent, $" in said
     assert "A start 11 minutes after it fell silent puts that into the table runs, or 2 days after it began" in said
