@@ -400,11 +400,11 @@ def test_stopping_stores_what_is_under_way(
 def test_a_cancelled_run_stores_what_is_under_way(
     provider: Any, requests: pl.DataFrame, ledger: Ledger, judge: Judge, rubric: Rubric
 ) -> None:
-    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=0.5)
+    provider.then = provider.play(body=provider.complete('{"score": 1}'), delay_s=1.5)
 
     async def ask() -> None:
-        client = OpenAIProvider(judge, 4, 2)
-        limits = Limits(concurrency=4, deadline_s=2)
+        client = OpenAIProvider(judge, 4, 5)
+        limits = Limits(concurrency=4, deadline_s=5)
         async with open_admission(ledger, await Session.begin(ledger, client, limits), rubric, limits, "run") as admission:
             task = asyncio.create_task(judge_requests(Shard(requests, picture, ledger, client, rubric, limits), admission))
             while provider.n < 4:
