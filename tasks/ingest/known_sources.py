@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -63,7 +64,7 @@ class KnownSources:
 
     def __init__(self, lake: Lake, ids: RunIds, shard_size: int, restless_ns: int = RESTLESS_NS) -> None:
         self._lake, self._ids, self._restless_ns = lake, ids, restless_ns
-        self._of_code = f"{ids.code_version} {shard_size}"
+        self._of_code = f"{ids.code_version} {shard_size} {version('pillow')}"  # another Pillow may open what one could not
         self._known: dict[str, KnownSource | None] = {}
         self._reading: dict[str, _Reading] = {}
 

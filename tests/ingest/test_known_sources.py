@@ -85,6 +85,19 @@ def test_a_prompt_without_a_picture_keeps_no_source_from_being_known(
     assert ingest(benchmark, lake, known=known_of(lake)).n_ok == 2
 
 
+def test_under_another_release_of_pillow_every_picture_is_opened_again(
+    pictured: Path, benchmark_of: Callable[..., Benchmark], lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benchmark = benchmark_of(rows(pictured), shard_size=2)
+    first = ingest(benchmark, lake, known=known_of(lake))
+    installed = pictured / "installed/pillow-999.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: pillow\nVersion: 999.0\n")
+    monkeypatch.syspath_prepend(installed.parent)
+    assert find_dataset(benchmark, known_of(lake)) is None
+    assert ingest(benchmark, lake, known=known_of(lake)) == first
+
+
 def _rewritten(path: Path) -> None:
     """Other bytes of the same length, with the time of the ones before."""
     was = path.stat()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.errors import CorruptLakeError, StoreError
 from tasks.lake.atomic_files import place, store_error
+from tasks.lake.object_store.failures import DEFAULT_WAIT_S, advice, said_by
 from tasks.lake.object_store.settings import endpoint, split_url, store_wait_s
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 N_AT_ONCE = 16
 N_BYTES_WHOLE = 64 * 2**20  # larger objects are sent in pieces
 _N_BYTES_SHORT = 2**17
-DEFAULT_WAIT_S = 30.0
 _WHOSE = "salon-written-by"
-_WAITED = re.compile(r"after \d+ retries|kind: Timeout")
-_LISTED = " (GET and LIST need s3:GetObject and s3:ListBucket; without the latter an object that is not there is refused too)"
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*")
 _log = logging.getLogger("salon.bucket")
 
@@ -182,12 +180,8 @@ class Bucket:
             what = "Salon did not write an object of this name (an empty part, . or ..); remove that object"
             raise CorruptLakeError(f"{self.url}/{path}: {what}") from None
         except (BaseError, FileNotFoundError, ValueError) as error:
-            said = _said(error)
-            longer = f", or set SALON_STORE_WAIT_S ({store_wait_s(DEFAULT_WAIT_S):g} s now)" if _WAITED.search(str(error)) else ""
-            more = _LISTED if verb == "GET" and said.endswith(("403 Forbidden", "(AccessDenied)")) else longer
-            raise StoreError(
-                f"{verb} {self.url}/{path} failed: {said}; fix this{more}, then run the same command again"
-            ) from None
+            failed = f"{verb} {self.url}/{path} failed: {said_by(error)}"
+            raise StoreError(f"{failed}; {advice(verb, error)}, then run the same command again") from None
 
 
 def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -238,13 +232,3 @@ def _check_bucket(error: FileNotFoundError) -> None:
     """An object that is not there is an answer; a bucket that is not there is none."""
     if "<Code>NoSuchKey" not in str(error) and "NoSuchBucket" in str(error):
         raise error
-
-
-def _said(error: Exception) -> str:
-    """What went wrong in a line: the store's own code where it gave one, no body, no address with a user in it."""
-    text = str(error)
-    code = re.search(r"<Code>([A-Za-z0-9]{1,60})</Code>", text)
-    first = text.partition("\n")[0].partition("<?xml")[0]
-    plain = re.sub(r"//[^/\s]*@", "//", re.sub(r"\?\S*", "", first)).strip(" :")
-    short = plain if len(plain) <= 300 else f"{plain[:150]} … {plain[-147:]}"  # the cause stands at its end
-    return f"{short} ({code[1]})" if code else short

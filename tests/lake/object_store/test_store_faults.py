@@ -172,6 +172,27 @@ def test_a_refused_get_may_be_of_an_object_that_is_not_there(
     assert ("s3:ListBucket" in str(raised.value)) is is_told
 
 
+@pytest.mark.parametrize(("code", "what"), [
+    ("InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"), ("SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY"),
+    ("ExpiredToken", "AWS_SESSION_TOKEN"), ("RequestTimeTooSkewed", "clock"), ("AuthorizationHeaderMalformed", "AWS_REGION"),
+    ("NoSuchBucket", "make the bucket"),
+])  # fmt: skip
+def test_a_refusal_says_what_is_to_be_set(url: str, line: Line, code: str, what: str) -> None:
+    line.does("refused", "GET")
+    line.code = code
+    with pytest.raises(StoreError, match=f"fix this: .*{what}"):
+        Bucket(url).below("a")
+
+
+def test_where_no_keys_are_set_it_is_said_which(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", line.url)
+    line.does("refused", "latest", n=1000)
+    with pytest.raises(StoreError, match="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
+        Bucket("s3://without-keys/here").get("a")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "told"), [
     ("InvalidAccessKeyId", {"last night"}), ("AccessDenied", {"last night", "anchors", "lake"}),
