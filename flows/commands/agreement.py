@@ -140,7 +140,7 @@ def _print_beside(console: Console, headers: Sequence[str], lines: Sequence[Sequ
 
 def _folding(headers: Sequence[str]) -> list[Column]:
     """Columns in which a word that is too long goes on in the next line: one that is cut cannot be looked up."""
-    return [Column(one_line(header), overflow="fold") for header in headers]
+    return [Column(name_of(header), overflow="fold") for header in headers]
 
 
 def _table(rows: pl.DataFrame) -> Table:

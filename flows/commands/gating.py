@@ -225,7 +225,7 @@ def _pairs(
     newest = dict(known)  # the newest of each model is its last
     reference = None if baseline == PREDECESSOR else _named(known, baseline, "--baseline")
     asked = [_named(known, one, "--candidate") for one in candidates] or [one for one in newest.items() if one != reference]
-    pairs = [(one, reference or before.get(one)) for one in asked]
+    pairs = [(one, reference or before.get(one)) for one in dict.fromkeys(asked)]  # one may be named in two ways
     found = [(one, other) for one, other in pairs if other is not None and one != other]
     if candidates and found and len(found) < len(pairs):  # passed in silence, it would seem to have been looked at
         left = _listed([one for one, other in pairs if other is None or one == other])

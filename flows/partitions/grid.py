@@ -60,9 +60,9 @@ def write_grid(run: StageContext, file: Path) -> Path:
     target = run.lake.root / "publish" / LAYOUT / run.benchmark.name / PARTITIONS_PAGE
     broken = dict[str, str]()
     names, is_known = _checkpoints(run, broken)
-    command = f"salon backfill {quote(file.name)} --checkpoints {{}}"
+    begins = f"salon backfill {quote(file.name)} --checkpoints "
     page = partitions_page(
-        run.benchmark.name, rows, asked_alone(run), names, datetime.now(UTC), command, is_known=is_known, broken=list(broken)
+        run.benchmark.name, rows, asked_alone(run), names, datetime.now(UTC), begins, is_known=is_known, broken=list(broken)
     )
     is_first = not target.is_file()
     with locked(run.lake.root, f"partitions-{run.benchmark.name}"):

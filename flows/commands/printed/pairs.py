@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console, one_line
+from flows.observability.terminal import Console, name_of, one_line
 from schemas.records import ALL_JUDGES
 from tasks.publish.standings.pair_answers import pair_answers, pair_answers_together
 from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PairBoard, decided, rating, received, verdict, win_rate
@@ -64,8 +64,8 @@ def _ratings(board: PairBoard) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("rank" if board.n_ranked is None else f"rank of {board.n_ranked}", justify="right", no_wrap=True)
     table.add_column("checkpoint", overflow="fold", min_width=10)
-    being = "" if board.zero is None else f", {'the mean' if board.zero == '__mean__' else one_line(board.zero)} being 0"
-    table.add_column(f"rating [95 %, not corrected]{being}")
+    being = "" if board.zero is None else f", {'the mean' if board.zero == '__mean__' else board.zero} being 0"
+    table.add_column(name_of(f"rating [95 %, not corrected]{being}"))
     for row in board.ratings:
         style = "bold" if row["rank_high"] == 1 else ""
         table.add_row(rank(row), Text(one_line(board.name(row)), style=style), Text(rating(row), style=style))

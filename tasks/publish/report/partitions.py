@@ -41,7 +41,7 @@ def partitions_page(
     """The page as UTF-8 HTML. `rows`: PARTITIONS. `asked`: (rubric, judge), a column each, beside those that only rows have.
 
     `checkpoints`: (model, checkpoint) of the sources; `is_known` is False where nobody could look; `broken`: checkpoints
-    whose folders cannot be read. `command` has a place for model/checkpoint. `as_of`: when this is.
+    whose folders cannot be read. `command` is what model/checkpoint is put behind. `as_of`: when this is.
     """
     columns = list(dict.fromkeys([*asked, *rows.select("rubric_id", "judge_model").iter_rows()]))
     shown = in_sight(rows).iter_rows(named=True)
@@ -81,4 +81,4 @@ def _line(name: tuple[str, str], cells: list[Row | None], command: str | None) -
     named = "/".join(name)
     if "," in named or named.startswith('"'):  # the option's list is split at commas
         named = '"' + named.replace('"', '""') + '"'
-    return Line(*name, cells, command.format(quote(named)) if command and is_open else None)
+    return Line(*name, cells, command + quote(named) if command and is_open else None)

@@ -101,6 +101,7 @@ def published(tmp_path: Path) -> Path:
     [
         ((), 1, "Regression: worse in 1 of 1 comparisons."),
         (("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 0, "No regression found in 1 comparison."),
+        (("--baseline", "pa|nter/step-1", *("--candidate", "pa|nter/step-2") * 2), 0, "No regression found in 1 comparison."),
         (("--baseline", "pa|nter/step-1"), 1, "judge differs"),
         (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Undecided: 1 of 1 comparisons are inconclusive."),
         (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
@@ -114,7 +115,7 @@ def published(tmp_path: Path) -> Path:
         (("abcd",), 2, "abcd"),
     ],
     ids=[
-        "it dropped", "it did not", "not comparable", "allowed", "turned", "strict", "blind", "categories",
+        "it dropped", "it did not", "one named twice", "not comparable", "allowed", "turned", "strict", "blind", "categories",
         "nobody", "the first", "one of two",
         "alpha", "id",
     ],

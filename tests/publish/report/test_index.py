@@ -96,6 +96,13 @@ def test_a_publication_without_a_page_has_no_link(tmp_path, small, publish_one):
     assert "report.html" not in page
 
 
+def test_where_none_is_current_it_is_not_said_that_none_has_a_figure(tmp_path, small, publish_one):
+    published = publish_one(tmp_path, small, 0)
+    (published.folder / "../latest.json").unlink()
+    page = write_index(tmp_path).read_text()
+    assert ("No publication is current." in page, "No publication has a figure yet." in page) == (True, False)
+
+
 def test_an_empty_lake_says_so(tmp_path):
     assert "Nothing has been published yet." in write_index(tmp_path).read_text()
 

@@ -25,12 +25,10 @@ def row(checkpoint, rubric="alignment", **said):
     return filled | said
 
 
-def page_of(rows, checkpoints=(), benchmark="nightly", **more):
+def page_of(rows, checkpoints=(), benchmark="nightly", command="salon backfill b.toml --checkpoints ", **more):
     asked = [("alignment", "eye"), ("caption", "eye")]
     frame = PARTITIONS.frame(rows)
-    return partitions_page(
-        benchmark, frame, asked, list(checkpoints), NOW, "salon backfill b.toml --checkpoints {}", **more
-    ).decode()
+    return partitions_page(benchmark, frame, asked, list(checkpoints), NOW, command, **more).decode()
 
 
 def lines_of(page):
@@ -85,6 +83,11 @@ def test_the_command_names_its_checkpoint_alone(model, checkpoint):
     page = page_of([], [(model, checkpoint)])
     (command,) = re.findall("<code>(salon backfill[^<]*)</code>", page)
     assert words_in(shlex.split(unescape(command))[-1]) == [f"{model}/{checkpoint}"]
+
+
+def test_a_file_with_braces_in_its_name_is_named_as_it_is():
+    page = page_of([], [("lab", "step-1")], command="salon backfill 'night{a}{}%s.toml' --checkpoints ")
+    assert lines_of(page)[0].endswith("night{a}{}%s.toml&#39; --checkpoints lab/step-1")
 
 
 def test_hostile_names_stay_texts_and_nothing_is_loaded():

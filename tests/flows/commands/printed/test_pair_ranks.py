@@ -33,6 +33,11 @@ def test_a_rank_is_of_how_many(capsys: pytest.CaptureFixture[str], rows: list, h
     assert printed[place + 1 : place + 1 + len(lines)] == lines
 
 
+def test_a_baseline_whose_name_is_like_markup_is_named_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_pairs(result_console(), pair_boards(tables(said("[/bold]", "2", MIXED), baseline="[/bold]")))
+    assert "[95 %, not corrected], [/bold] being 0" in capsys.readouterr().out
+
+
 def test_on_eighty_columns_no_figure_and_no_id_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     """With counts aside and names that have to be folded, as of two models; no row takes more than two lines."""
     found = "a b = f " * 6 + "? " * 3
