@@ -86,9 +86,7 @@ def pages(tmp_path_factory, small, hostile, large, made_in, publish_one) -> dict
     nights = [drift_row(index, is_alarm=index == 9, verdict="judge" if index == 9 else "quiet") for index in range(10)]
     write_living_table(lake, DRIFT, "nightly", DRIFT.frame(nights))
     asked = [("small", "eye"), ("small", "ear")]
-    grid = partitions_page(
-        "nightly", PARTITIONS.empty(), asked, [("north", "base")], datetime(2026, 1, 1, tzinfo=UTC), "salon "
-    )
+    grid = partitions_page("nightly", PARTITIONS.empty(), asked, [("north", "base")], datetime(2026, 1, 1, tzinfo=UTC), "salon ")
     (folder / "partitions.html").write_bytes(grid)
     beside = {f"{path.stem}-{path.parent.name[7:]}": path for path in folder.glob("beside-*/*.html")}
     return {path.stem: path for path in folder.glob("*.html")} | beside | {"index": write_index(lake)}
