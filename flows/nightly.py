@@ -12,7 +12,7 @@ from flows.executors.choose import opened_executor
 from flows.night_opening import night_of, not_after, open_night
 from flows.nights.checkpoints import has_newer
 from flows.nights.failed import noted_where_it_fails
-from flows.nights.finishing import check_in_time, until_finished
+from flows.nights.finishing import check_in_time, until_finished, wait_until_due
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
 from flows.nights.record import mutex_name, note_night, note_told, notes
@@ -90,13 +90,14 @@ def nightly(
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         benchmark = load_benchmark(file)
-        moment = now_or_due()  # a worker begins a run some seconds before it is due
+        moment = now_or_due(benchmark.nightly)
         due = benchmark.nightly.newest_due(moment).date()
         night = not_after(run_date or due, due)
         gives_up_at = benchmark.nightly.gives_up_at(night)
         if after_crash:
             check_in_time(gives_up_at)
         until = night if night < due else None
+        wait_until_due(moment, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, ended = list[StageContext](), list[tuple[StageContext, NightSummary]]()
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is

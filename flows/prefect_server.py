@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schemas.benchmark.nightly import Nightly
+
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
@@ -70,14 +72,17 @@ def is_in_flow_run() -> bool:
     return FlowRunContext.get() is not None
 
 
-def now_or_due() -> datetime:
-    """This moment. In a run that was made for a later one, that: Prefect rounds, and begins a run up to half a second early."""
+def now_or_due(nights: Nightly) -> datetime:
+    """This moment. In a run that was made for a later one, that: Prefect rounds, and begins a run up to half a second early.
+
+    In the night in which clocks go forward it may be up to an hour before the night is due.
+    """
     now = datetime.now(UTC)
     if not is_in_flow_run():
         return now
     from prefect.runtime.flow_run import get_scheduled_start_time
 
-    return max(now, get_scheduled_start_time())
+    return nights.due_for(max(now, get_scheduled_start_time()))
 
 
 def _may_be_configured() -> bool:

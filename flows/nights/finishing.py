@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from schemas.errors import PaidAgainError, ProviderError, SalonError, StoreError
 from tasks.stopping import STOP, check_not_stopped
 
+MAX_EARLY_S: Final = 1.0
 FIRST_WAIT_S: Final = 5.0
 LONGEST_WAIT_S: Final = 600.0
 LONGEST_PAUSE_S: Final = 3600.0
@@ -57,6 +58,15 @@ def until_finished(
         STOP.wait(wait_s)
         check_not_stopped()
         grown_s = min(2 * grown_s, LONGEST_WAIT_S)
+
+
+def wait_until_due(moment: datetime, say: Callable[[str], None]) -> None:
+    """Wait where a night was begun before it is due, as where clocks go forward. Raises StoppedError."""
+    if _left_s(moment) > MAX_EARLY_S:
+        say(f"this night is due at {moment:%H:%M %Z}, after the clocks go forward; waiting until then")
+    while _left_s(moment) > MAX_EARLY_S:
+        STOP.wait(min(_left_s(moment), 1.0))
+        check_not_stopped()
 
 
 def check_in_time(gives_up_at: datetime | None) -> None:

@@ -76,7 +76,17 @@ class Nightly(Section):
 
     def next_due(self, now: datetime) -> datetime:
         """The first moment after `now` at which a night is due, in the schedule's own time zone."""
-        return next(CronSim(self.schedule, now.astimezone(ZoneInfo(self.timezone))))
+        later = CronSim(self.schedule, now.astimezone(ZoneInfo(self.timezone)))
+        return next(one for one in later if one.timestamp() > now.timestamp())  # in an hour that is repeated the first was before
+
+    def due_for(self, start: datetime) -> datetime:
+        """The moment that a scheduler means which begins a night at `start`: Prefect has no hour that the clocks leave out.
+
+        It begins one of 02:30 at 01:30 before the change; the night is due after it, as cron begins it.
+        """
+        due = self.next_due(start)
+        left_out = (due.utcoffset() or timedelta()) - (start.astimezone(due.tzinfo).utcoffset() or timedelta())
+        return due if due - start.astimezone(UTC) <= left_out else start
 
     def gives_up_at(self, night: date) -> datetime | None:
         """The first `finish_by` after the night is due; None without one. A date on which none is due begins at midnight."""

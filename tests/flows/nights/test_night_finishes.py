@@ -1,5 +1,6 @@
 """A night that failed finishes by itself until finish_by; a late one is about checkpoints of its date; stale ones say so."""
 
+import asyncio
 import json
 import os
 import time
@@ -9,12 +10,14 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from prefect.server.schemas.schedules import CronSchedule
 
 import flows.nightly
 from flows.night_opening import open_night
 from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
+from flows.nights.finishing import wait_until_due
 from flows.nights.record import Night, note_night, notes
 from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED
 from flows.run.context import RunContext
@@ -28,10 +31,12 @@ from schemas.errors import (
     InputError,
     ProviderError,
     RejectedError,
+    StoppedError,
     StoreError,
 )
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import outage
+from tasks.stopping import STOP
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
@@ -245,6 +250,54 @@ def test_the_night_that_is_due_never_goes_back(schedule: str, timezone: str, day
     assert [night.date() for night in nights] == sorted(night.date() for night in nights)
     assert all(night.timestamp() <= moment.timestamp() for night, moment in zip(nights, moments, strict=True))
     assert len({night.date() for night in nights}) >= 3, "one a day"
+
+
+@pytest.mark.parametrize("schedule", ["0 2 * * *", "59 2 * * *", "0 0 * * *", "30 0 * * *", "15 1 * * *", "0 3 * * *"])
+@pytest.mark.parametrize(
+    ("timezone", "day"),
+    [
+        ("Europe/Berlin", "2027-03-28"), ("America/New_York", "2026-03-08"), ("America/Havana", "2026-03-08"),
+        ("Australia/Lord_Howe", "2026-10-04"), ("Africa/Cairo", "2026-04-24"), ("Europe/Berlin", "2026-10-25"),
+        ("UTC", "2026-03-05"),
+    ],
+)  # fmt: skip
+def test_each_start_that_prefect_schedules_is_of_a_night_of_its_own(schedule: str, timezone: str, day: str) -> None:
+    """Also where clocks go forward: Prefect begins a night of the hour that is left out before it is due."""
+    section, start = Nightly(schedule=schedule, timezone=timezone), datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    by_prefect = CronSchedule(cron=schedule, timezone=timezone)
+    listed = asyncio.run(by_prefect.get_dates(n=5, start=start - timedelta(days=2)))
+    starts = [datetime.fromtimestamp(one.timestamp(), UTC) for one in listed]
+    dues = [section.newest_due(section.due_for(one)) for one in starts]
+    assert [(due.date() - dues[0].date()).days for due in dues] == [*range(5)]
+    assert [section.due_for(one).timestamp() >= due.timestamp() for one, due in zip(starts, dues, strict=True)] == [True] * 5
+    assert section.due_for(start) == start, "begun by hand"
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        ("2026-10-25T00:10:00+00:00", "2026-10-25T02:30:00+02:00"), ("2026-10-25T01:10:00+00:00", "2026-10-26T02:30:00+01:00"),
+        ("2027-03-28T00:10:00+00:00", "2027-03-28T03:00:00+02:00"),
+    ],
+    ids=["the first pass of a repeated hour", "the second", "an hour that is left out"],
+)  # fmt: skip
+def test_the_next_night_is_to_come(now: str, then: str) -> None:
+    due = Nightly(schedule="30 2 * * *", timezone="Europe/Berlin").next_due(datetime.fromisoformat(now))
+    assert due.isoformat() == then
+
+
+def test_a_night_begun_early_waits_until_it_is_due_unless_it_is_told_to_stop() -> None:
+    due, told = datetime.now(UTC) + timedelta(seconds=2.2), list[str]()
+    wait_until_due(due, told.append)
+    assert (datetime.now(UTC) > due - timedelta(seconds=1.1), len(told)) == (True, 1)
+    STOP.set()
+    try:
+        with pytest.raises(StoppedError):
+            wait_until_due(datetime.now(UTC) + timedelta(hours=1), told.append)
+    finally:
+        STOP.clear()
+    wait_until_due(datetime.now(UTC), told.append)
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize(
