@@ -125,6 +125,13 @@ class StoreError(SalonError):
     may_pass = True
 
 
+class RefusedLedgerError(StoreError):
+    """The ledger's server does not let this user in, or at its tables: no waiting mends that, and what was paid for is kept."""
+
+    exit_code = InputError.exit_code
+    may_pass = False
+
+
 class CorruptLakeError(StoreError):
     """A stored file is not what its completion marker says it is: it stays so until somebody mends it."""
 

@@ -48,6 +48,11 @@ def is_refused(error: BaseException) -> bool:
     return isinstance(error, OperationalError) and _REFUSED.search(str(error.orig)) is not None
 
 
+def is_forbidden(error: BaseException) -> bool:
+    """Whether the server let this user in, and not at what is there."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) == "42501"
+
+
 def is_passing(error: BaseException) -> bool:
     """Whether a server went away, restarts, or undid the transaction for another's sake: the same may be tried again."""
     error = root_of(error)

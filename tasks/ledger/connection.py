@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-from contextlib import suppress
 from typing import Any, Final
 
 from sqlalchemy import create_engine, event, inspect, select, update
@@ -10,8 +9,8 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from schemas.errors import InputError, StoreError
-from tasks.ledger.backoff import is_refused, is_unresolved
+from schemas.errors import InputError, RefusedLedgerError, StoreError
+from tasks.ledger.backoff import is_forbidden, is_refused, is_unresolved
 from tasks.ledger.full_disk import is_full, root_of
 from tasks.ledger.pipelining import MAX_SILENT_S, begin, give_up_when_silent, wait_for_results
 from tasks.ledger.sqlite_files import not_writable, prepare, set_up_sqlite, sqlite_file
@@ -32,6 +31,11 @@ budgets spent"""
 _AWAY = ("refused", "connection failed", "terminating connection", "closed the connection", "connection is", "starting up")
 """Words of a server that is not there, or no longer."""
 
+_LOGIN: Final = (
+    "check user, host and database in `ledger`, and the password in PGPASSWORD or ~/.pgpass of this user; create the database "
+    "once: createdb NAME"
+)
+_RIGHTS: Final = "grant this user USAGE and CREATE on the schema, and SELECT, INSERT, UPDATE, DELETE on all its tables"
 UNUSABLE: Final = (SQLAlchemyError, OSError, ImportError)
 """What a database that cannot be used raises: of another kind is a fault of Salon's own, and is told as one."""
 
@@ -122,11 +126,8 @@ def explain(url: URL, error: Exception) -> Exception:
     cause = root_of(error)
     error = cause if isinstance(cause, SQLAlchemyError) else error  # why the database undid all by itself
     said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
-    if is_refused(error):
-        return InputError(
-            f"the ledger {shown(url)} cannot be used: {said}; check user, host and database in "
-            "`ledger`, and the password in PGPASSWORD or ~/.pgpass of this user; create the database once: createdb NAME"
-        )
+    if is_refused(error) or is_forbidden(error):
+        return RefusedLedgerError(f"the ledger {shown(url)} cannot be used: {said}; {_RIGHTS if is_forbidden(error) else _LOGIN}")
     advice = "fix this, then run the same command again; what was stored is kept"
     if "locked" in said or "busy" in said or "lock timeout" in said:
         advice = "another process has locked it; wait for that process or stop it, then run the same command again"
@@ -168,10 +169,14 @@ def _check_or_create(engine: Engine, url: URL, schema: Schema) -> None:
 
 def _version(engine: Engine) -> str | None:
     """The version of the ledger that is there; None where there is none. Asked without looking what tables there are."""
-    with engine.connect() as connection, suppress(OperationalError, ProgrammingError):
-        found: str | None = connection.execute(_VERSION).scalar()
+    with engine.connect() as connection:
+        try:
+            found: str | None = connection.execute(_VERSION).scalar()
+        except (OperationalError, ProgrammingError) as error:
+            if is_forbidden(error):
+                raise
+            return None
         return found
-    return None
 
 
 def _upgrade(engine: Engine, schema: Schema) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import Column
 from sqlalchemy.engine import Connection
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, RefusedLedgerError, StoreError
 from schemas.records import JudgeReply
 from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import bucket_behind, push, refresh
@@ -99,10 +99,10 @@ class Unstored:
                     self.root,
                 )
             n_waiting = len(self.files)
-            if not n_waiting or type(error) is not StoreError or FOLDER in str(error):
+            if not n_waiting or type(error) not in (StoreError, RefusedLedgerError) or FOLDER in str(error):
                 raise
             where = f"{n_waiting:,} paid replies wait in {self.root / FOLDER}"
-            raise StoreError(
+            raise type(error)(
                 f"{error}. {where}: running the same command again stores them first, without paying again"
             ) from error
 

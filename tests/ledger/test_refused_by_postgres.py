@@ -1,5 +1,6 @@
 """A PostgreSQL server that is there and lets nobody in: what no waiting mends is told at once, the rest is waited for."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,18 +9,21 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from schemas.errors import InputError, StoreError
+from schemas.errors import RefusedLedgerError, StoreError
+from schemas.records import JudgeReply
+from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.backoff import is_passing
 from tasks.ledger.ledger import Ledger
 from tests.support.servers.postgres import running_postgres, why_not
 
 RULES = """\
-host all salon,sleeper,crowded,nobody_known 127.0.0.1/32 trust
+host all salon,sleeper,crowded,nobody_known,guest 127.0.0.1/32 trust
 host all keyed 127.0.0.1/32 scram-sha-256
 """
 ROLES = (
     "create role keyed login password 'right'", "create role sleeper nologin", "create role uninvited login",
     "create role crowded login connection limit 0", "create database made",
+    "create database shared owner keyed", "create role guest login",
 )  # fmt: skip
 
 
@@ -70,11 +74,40 @@ def test_what_no_waiting_mends_is_told_at_once(
     monkeypatch.delenv("PGPASSWORD", raising=False)
     monkeypatch.setenv("PGPASSFILE", "/nowhere")
     began_s = time.monotonic()
-    with pytest.raises(InputError, match=r"PGPASSWORD or ~/\.pgpass") as told:
+    with pytest.raises(RefusedLedgerError, match=r"PGPASSWORD or ~/\.pgpass") as told:
         Ledger(f"postgresql+psycopg://{user}@{server}/{database}", max_away_s=60).known([])
     assert time.monotonic() - began_s < 20
     assert says in str(told.value)
     assert "wrong-secret" not in str(told.value)
+
+
+@pytest.fixture
+def owners(server: str) -> Iterator[Ledger]:
+    """A ledger of the role `keyed`, and all that is its own ended once more."""
+    with Ledger(f"postgresql+psycopg://keyed:right@{server}/shared", max_away_s=5) as ledger:
+        ledger.known([])
+        yield ledger
+
+
+@pytest.mark.usefixtures("owners")
+def test_who_may_not_look_is_not_told_that_the_ledger_is_of_another_version(server: str) -> None:
+    with pytest.raises(RefusedLedgerError, match=r"permission denied.*grant this user USAGE") as told:
+        Ledger(f"postgresql+psycopg://guest@{server}/shared").known([])
+    assert (told.value.exit_code, told.value.may_pass) == (2, False)
+
+
+def test_a_reply_paid_for_is_kept_where_its_user_is_let_in_no_more(server: str, owners: Ledger) -> None:
+    """The password is changed while requests are in flight: finish() tells it as any failure to store."""
+    attempt_id = asyncio.run(owners.begin("f" * 64, 0, "judge"))
+    host, port = server.split(":")
+    with psycopg.connect(f"host={host} port={port} user=salon dbname=shared", autocommit=True) as connection:
+        connection.execute("alter role keyed password 'another'")
+        connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'keyed'")
+        try:
+            with pytest.raises(StoreError, match="password authentication failed"):
+                asyncio.run(owners.finish(attempt_id, JudgeReply("f" * 64, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED)))
+        finally:
+            connection.execute("alter role keyed password 'right'")
 
 
 def test_a_server_that_is_full_is_waited_for(server: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from schemas.errors import CorruptLakeError, StoreError
+from schemas.errors import CorruptLakeError, RefusedLedgerError, StoreError
 from schemas.records import JudgeReply
 from schemas.statuses.rows import ReplyOrigin, ReplyStatus
 from tasks.ledger.ledger import Ledger
@@ -53,6 +53,7 @@ def test_what_was_kept_is_stored_as_it_came_with_the_reask_it_is_owed(each_addre
         pytest.param(StoreError("gone"), 2, "gone. 2 paid replies wait in ", id="kept"),
         pytest.param(StoreError("gone"), 0, "gone", id="nothing kept"),
         pytest.param(StoreError("gone. 1 paid replies wait in unstored"), 2, "gone. 1 paid", id="told by an earlier try"),
+        pytest.param(RefusedLedgerError("no login"), 2, "no login. 2 paid replies wait in ", id="not let in any more"),
         pytest.param(CorruptLakeError("broken"), 2, "broken", id="another fault"),
     ],
 )
