@@ -17,9 +17,9 @@ from tasks.ledger.process_identity import HERE, Machine
 
 log = logging.getLogger("salon.ledger")
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of each pipeline that a lost connection ended: told here, once
-_PASSING = ("08", "40", "57P", "53000", "53200", "53300")
-"""SQLSTATEs of a connection that was lost, a transaction undone for another's sake, a server that restarts or is short of what is
-not room on its disk (full_disk.py)."""
+_PASSING = ("08", "25006", "40", "57P", "53000", "53200", "53300")
+"""SQLSTATEs of a connection that was lost, a standby that takes no writes until it takes over, a transaction undone for another's
+sake, a server that restarts or is short of what is not room on its disk (full_disk.py)."""
 _REFUSED = re.compile(
     r"authentication failed for user|no password supplied|(role|database) \".*\" (does not exist|is not permitted to log in)"
     r"|no pg_hba\.conf entry|permission denied for database"

@@ -36,6 +36,11 @@ _LOGIN: Final = (
     "once: createdb NAME"
 )
 _RIGHTS: Final = "grant this user USAGE and CREATE on the schema, and SELECT, INSERT, UPDATE, DELETE on all its tables"
+_BY_WORDS: Final = {
+    "disk image is malformed": DAMAGED,
+    "not a database": 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away',
+    "read-only transaction": "name the server that takes writes: a standby does not, nor where default_transaction_read_only is on",
+}
 UNUSABLE: Final = (SQLAlchemyError, OSError, ImportError)
 """What a database that cannot be used raises: of another kind is a fault of Salon's own, and is told as one."""
 
@@ -137,14 +142,12 @@ def explain(url: URL, error: Exception) -> Exception:
         advice = "check that the server runs and can be reached, then run the same command again; what was stored is kept"
     elif is_full(error) or "full" in said or "No space" in said:
         advice = "the disk is full; free space, then run the same command again: what was stored is kept"
-    elif "disk image is malformed" in said:
-        advice = DAMAGED
-    elif "not a database" in said:
-        advice = 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away'
+    elif known := [one for words, one in _BY_WORDS.items() if words in said]:
+        advice = known[0]
     elif "readonly" in said or "unable to open" in said or "Permission" in said:
         file = sqlite_file(url)
-        known = not_writable(file) if file is not None else None
-        advice = "; ".join(known or ("check the folder, its permissions, and whether its file system is writable",))
+        why = not_writable(file) if file is not None else None
+        advice = "; ".join(why or ("check the folder, its permissions, and whether its file system is writable",))
     return StoreError(f"the ledger {shown(url)} cannot be used: {said}; {advice}")
 
 

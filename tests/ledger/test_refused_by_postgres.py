@@ -1,8 +1,11 @@
 """A PostgreSQL server that is there and lets nobody in: what no waiting mends is told at once, the rest is waited for."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -16,6 +19,7 @@ from tasks.ledger.backoff import is_passing
 from tasks.ledger.ledger import Ledger
 from tests.support.servers.postgres import running_postgres, why_not
 
+ANSWERED = JudgeReply("f" * 64, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED)
 RULES = """\
 host all salon,sleeper,crowded,nobody_known,guest 127.0.0.1/32 trust
 host all keyed 127.0.0.1/32 scram-sha-256
@@ -84,7 +88,7 @@ def test_what_no_waiting_mends_is_told_at_once(
 @pytest.fixture
 def owners(server: str) -> Iterator[Ledger]:
     """A ledger of the role `keyed`, and all that is its own ended once more."""
-    with Ledger(f"postgresql+psycopg://keyed:right@{server}/shared", max_away_s=5) as ledger:
+    with Ledger(f"postgresql+psycopg://keyed:right@{server}/shared", max_away_s=3) as ledger:
         ledger.known([])
         yield ledger
 
@@ -99,15 +103,40 @@ def test_who_may_not_look_is_not_told_that_the_ledger_is_of_another_version(serv
 def test_a_reply_paid_for_is_kept_where_its_user_is_let_in_no_more(server: str, owners: Ledger) -> None:
     """The password is changed while requests are in flight: finish() tells it as any failure to store."""
     attempt_id = asyncio.run(owners.begin("f" * 64, 0, "judge"))
+    with _unlike(server, "password 'another'", "password 'right'"), pytest.raises(StoreError, match="authentication failed"):
+        asyncio.run(owners.finish(attempt_id, ANSWERED))
+
+
+@pytest.mark.slow
+def test_a_server_that_takes_no_writes_is_waited_for_and_named(server: str, owners: Ledger) -> None:
+    """As a standby does not until it takes over."""
+    attempt_id = asyncio.run(owners.begin("e" * 64, 0, "judge"))
+    read_only, both = "set default_transaction_read_only = on", "set default_transaction_read_only = off"
+    with _unlike(server, read_only, both), pytest.raises(StoreError, match="name the server that takes writes"):
+        asyncio.run(owners.finish(attempt_id, replace(ANSWERED, request_key="e" * 64)))
+    with _unlike(server, read_only, both, for_s=1.0):
+        asyncio.run(owners.finish(attempt_id, replace(ANSWERED, request_key="e" * 64)))
+    assert owners.known(["e" * 64])
+
+
+@contextmanager
+def _unlike(server: str, altered: str, then: str, for_s: float | None = None) -> Iterator[None]:
+    """What the server lets the role `keyed` do changes, and its connections end; for the block, or for so long."""
     host, port = server.split(":")
-    with psycopg.connect(f"host={host} port={port} user=salon dbname=shared", autocommit=True) as connection:
-        connection.execute("alter role keyed password 'another'")
-        connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'keyed'")
-        try:
-            with pytest.raises(StoreError, match="password authentication failed"):
-                asyncio.run(owners.finish(attempt_id, JudgeReply("f" * 64, 0, ReplyStatus.ANSWERED, "judge", ReplyOrigin.ASKED)))
-        finally:
-            connection.execute("alter role keyed password 'right'")
+
+    def alter(what: str) -> None:
+        with psycopg.connect(f"host={host} port={port} user=salon dbname=shared", autocommit=True) as connection:
+            connection.execute(f"alter role keyed {what}".encode())
+            connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'keyed'")
+
+    alter(altered)
+    later = threading.Timer(for_s or 0, alter, [then])
+    if for_s:
+        later.start()
+    try:
+        yield
+    finally:
+        later.join() if for_s else alter(then)
 
 
 def test_a_server_that_is_full_is_waited_for(server: str) -> None:
