@@ -39,7 +39,7 @@ _RIGHTS: Final = "grant this user USAGE and CREATE on the schema, and SELECT, IN
 _BY_WORDS: Final = {
     "disk image is malformed": DAMAGED,
     "not a database": 'this file is not a Salon ledger; name another one (ledger = "sqlite:///…") or move the file away',
-    "read-only transaction": "name the server that takes writes: a standby does not, nor where default_transaction_read_only is on",
+    "read-only transaction": "name the server that takes writes (a standby does not), or set default_transaction_read_only off",
 }
 UNUSABLE: Final = (SQLAlchemyError, OSError, ImportError)
 """What a database that cannot be used raises: of another kind is a fault of Salon's own, and is told as one."""
