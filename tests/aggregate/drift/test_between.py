@@ -29,6 +29,7 @@ STILL = anchors(1, 2, 3, 4, 5, 6, 7, 8)
     [
         (night(STILL), night(STILL), 0.0, 8, False),
         (night(STILL), night(anchors(0, 1, 2, 3, 4, 5, 6, 7)), -1.0, 8, True),
+        (night(anchors(*range(1, 8))), night(anchors(*range(7))), -1.0, 7, False),
         (night(STILL), night(anchors(0, 1, 2, 3, 5, 5, 6, 7)), -0.875, 8, True),
         (night(STILL), night(anchors(2, 1, 4, 3, 6, 5, 8, 7)), 0.0, 8, False),
         (night(STILL), night(anchors(1, 2, 3, 4, 5, 6, 7, 6)), -0.25, 8, False),
@@ -38,8 +39,8 @@ STILL = anchors(1, 2, 3, 4, 5, 6, 7, 8)
         (night(anchors(0.1, 0.2, 0.3)), night(anchors(0.1 + 0.2 - 0.2, 0.2, 0.3)), 0.0, 3, False),
     ],
     ids=[
-        "nothing", "all alike", "nearly all", "to and fro", "one alone", "those of both nights", "categories weigh the same",
-        "a category of one", "rounding",
+        "nothing", "all alike", "all alike, but too few", "nearly all", "to and fro", "one alone", "those of both nights",
+        "categories weigh the same", "a category of one", "rounding",
     ],
 )  # fmt: skip
 def test_by_how_much(before, after, delta, n, is_sure):

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.night_opening import open_night
 from flows.nightly import nightly, run_night
-from flows.nights.record import notes
+from flows.nights.missing import night_before
+from flows.nights.record import NightNote, notes
 from flows.observability.alerting import CHECKPOINT_MISSING, NIGHT_STALE, checkpoint_missing
 from flows.run.context import RunContext
 from tests.flows.flow_support import Said, findings
@@ -50,6 +51,13 @@ def _watched(salon: Callable[..., Said], file: Path) -> tuple[Said, str]:
     """What `--check` says, and the doctor of the last night."""
     with temporary_settings(restore_defaults={PREFECT_API_URL}):
         return salon("nightly", file, "--check"), findings(salon("doctor", file).out)["last night"]
+
+
+@pytest.mark.parametrize(("day", "before"), [(1, None), (2, 1), (3, 2), (5, 3)], ids=["the first", "noted", "the last", "new"])
+def test_the_night_before_is_never_the_night_itself(day: int, before: int | None) -> None:
+    """Also where it is begun again and is noted by then: held against itself nothing is gone, and no checkpoint is fresh."""
+    noted = {f"2026-01-0{n}": NightNote("f" * 64, {}, None, is_whole=False) for n in (1, 2, 3)}
+    assert night_before(noted, date(2026, 1, day)) == (before and f"2026-01-0{before}")
 
 
 @pytest.mark.parametrize(("gone", "said"), [("k", K_IS_GONE), ("m/s200", STEP_BACK)], ids=["a model", "the newest"])
