@@ -122,3 +122,16 @@ def test_every_request_of_a_judgement_is_counted_and_its_model_known(
     is_differing = tables["comparisons"]["reason"].fill_null("") == "answering_model_differs"
     assert tables["comparisons"].height > 0
     assert is_differing.to_list() == [other == "eye-2"] * len(is_differing)
+
+
+def test_replies_that_name_no_model_are_no_other_judges(make_rubric, make_frames, make_answers, run_arguments):
+    """As recorded ones that only one of two checkpoints has: nobody said that another model answered."""
+    asked = make_rubric({None: ("q",)})
+    rows = [{"prompt": p, "sample": p, "checkpoint": c, "scores": {"q": 3 + n % 2}} for c in "12" for n, p in enumerate("abcdef")]
+    judgements, scores = make_frames(rows, asked)
+    replies = pl.concat(
+        make_answers(judgements.filter(checkpoint=c), answered_model=model) for c, model in (("1", "eye-1"), ("2", None))
+    )
+    run = Settings(**run_arguments, min_coverage=0.0)
+    tables = {t.name: f for t, f in aggregated(judgements.lazy(), scores.lazy(), replies.lazy(), {asked.id: asked}, run).items()}
+    assert set(tables["comparisons"]["delta"]) == {0.0}
