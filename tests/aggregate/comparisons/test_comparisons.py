@@ -288,6 +288,7 @@ def test_the_wide_table_holds_ranks_and_deltas_beside_the_mean(make_rubric, all_
     assert last["delta_predecessor"] == pytest.approx(6.0)
     assert last["delta_baseline"] == pytest.approx(7.0)
     assert last["categories_json"] == '{"x":9.125,"y":9.125}'
-    for max_ranked, n_unranked in ((2, 3), (3, 0)):  # of just as many as are ranked all are
+    for max_ranked, ranks in ((2, (None, None)), (3, (1, 1))):  # of just as many as are ranked all are
         found = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), max_ranked=max_ranked)["benchmark_wide"]
-        assert found["rank_low"].null_count() == n_unranked
+        assert found.filter(checkpoint="3").select("rank_low", "rank_high").row(0) == ranks
+        assert found["rank_low"].null_count() == (3 if max_ranked == 2 else 0)
