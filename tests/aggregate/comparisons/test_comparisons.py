@@ -207,6 +207,13 @@ def test_a_category_only_one_has_is_another_dataset_and_a_null_total_says_so(mak
     assert found == {"x": None, "y": "dataset_differs", "__macro__": "no_such_total"}
 
 
+def test_each_category_of_a_mean_needs_its_prompts(make_rubric, all_tables, one):
+    rows = [row for c, n in (("x", 5), ("y", 4)) for row in rows_of("2", GOOD[:n], c) + rows_of("1", GOOD[::-1][:n], c)]
+    tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"))
+    found = {c: compared(tables, one, category=c)["reason"] for c in ("x", "y", "__macro__")}
+    assert found == {"x": None, "y": "too_few_paired_prompts", "__macro__": "too_few_paired_prompts"}
+
+
 def test_the_baseline_is_of_any_model_and_null_where_nobody_or_another_judge_saw_it(make_rubric, all_tables, one):
     rows = rows_of("1", GOOD) + rows_of("2", [6, 6, 9, 4, 9]) + rows_of("base", [1, 5, 4, 3, 2], model="sdxl")
     rows += rows_of("2", GOOD, judge="second eye")

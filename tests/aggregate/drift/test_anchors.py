@@ -71,6 +71,25 @@ def test_the_mean_of_the_anchors_does_not_move_with_which_are_missing(charted, b
     assert (night["n_anchors_failed"], night["anchor_estimate"]) == (n_failed, pytest.approx(MEAN + 0.01, abs=1e-9))
 
 
+def test_an_anchor_without_a_score_is_none_of_those_scored(make_rubric, make_frames):
+    """Two nights are held against each other by what both scored: one without a score would leave no mean at all."""
+    rows = [
+        {
+            "model": "frozen",
+            "checkpoint": "old",
+            "occasion": FIRST.isoformat(),
+            "prompt": str(n),
+            "sample": str(n),
+            "scores": {"q": s},
+        }
+        for n, s in enumerate((3.0, "refusal", 5.0))
+    ]
+    asked = make_rubric({None: ("q",)})
+    found = anchor_scores(*make_frames(rows, asked), {"plain": asked}, FIRST)
+    assert [sorted(scores) for scores in found["scores"]] == [[3.0, 5.0]]
+    assert found["anchors"].list.len().to_list() == [2]
+
+
 def test_a_judge_that_moved_is_seen_in_the_anchors_that_are_left(charted):
     night = charted(11, refused(10, "text 2"), {10: -0.5}).row(10, named=True)
     assert night["anchor_estimate"] == pytest.approx(MEAN + 0.01 - 0.5, abs=1e-9)

@@ -3,11 +3,12 @@
 import math
 from datetime import date, timedelta
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -235,6 +236,8 @@ def test_a_night_with_nothing_new_is_no_observation():
     found = drift(table([*fresh, *again]), n_baseline=8)
     assert found["reason"].to_list() == ["baseline_incomplete"] * 8 + ["nothing_new"] * 5
     assert found["limit_low"].null_count() == 13
+    asked_anew = drift(table([*fresh, fresh[-1] | {"run_date": FIRST + timedelta(20), "se": 0.2}]), n_baseline=8)
+    assert asked_anew["reason"].to_list()[-1] is None, "the same mean of other replies"
     more = last([*fresh, *again, night(30, 7.0)])
     plain = last([*fresh, night(30, 7.0)])
     assert more == plain
@@ -265,6 +268,10 @@ def test_false_alarms_are_shared_by_the_family_of_the_night():
     plain = drift(table(rows), n_baseline=8).filter(pl.col("alpha").is_not_null()).sort("run_date")
     assert plain.group_by("run_date", maintain_order=True).first()["n_family"].to_list() == [10, 9]
     assert plain["alpha"].unique().sort().to_list() == [pytest.approx(0.0009), pytest.approx(0.001)]
+    begun = drift(table([*rows, *(night(n, 7.0 + n / 100, model="young") for n in (8, 9))]), n_baseline=8)
+    assert begun.filter(pl.col("alpha").is_not_null(), model="m09")["n_family"].to_list() == [10, 9], (
+        "without limits there is no alarm"
+    )
     led = drift(table(rows), n_baseline=8, headline=["overall"]).filter(pl.col("run_date") == FIRST + timedelta(8))
     assert dict(led.select("dimension", "alpha").unique().iter_rows()) == {"overall": 0.0025, "q": pytest.approx(0.0015 / 9)}
 
@@ -277,6 +284,7 @@ def test_a_family_never_spends_more_than_it_has(n_headline, n_other):
     assert spent <= FAMILY_ALPHA * (1 + 1e-9)
 
 
+@example([-0.5] * 5, 11, Random(1))  # an alarm in the middle
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=8), st.integers(9, 15), st.randoms(use_true_random=False))
 def test_a_row_looks_at_no_later_night_and_row_order_changes_nothing(steps, cut, random):
