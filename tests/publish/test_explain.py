@@ -8,7 +8,7 @@ import pytest
 from schemas.errors import InputError, StoreError
 from tasks.lake.reading import Lake
 from tasks.publish.explain.addresses import find_cell
-from tasks.publish.explain.cells import explain
+from tasks.publish.explain.cells import explain, explain_sample
 from tasks.publish.reading import current
 
 
@@ -61,6 +61,17 @@ def test_failures_come_first_then_the_lowest_scores_and_the_limit_cuts_the_list_
     assert cut.judgements == whole.judgements[:3]
     assert (cut.n_judgements, cut.recomputed, cut.is_reproduced) == (6, whole.recomputed, True)
     assert explained("overall_score/counting", limit=0).judgements == ()
+
+
+def test_a_sample_is_explained_alone_or_not_at_all(small_lake, put, explained):
+    """What the ids of several begin with names none: their judgements together would be shown as one's."""
+    put(small_lake.lake.root, small_lake.cells)
+    publication, ids = current(small_lake.lake.root), {one.sample_id for one in explained("overall_score").judgements}
+    assert len(ids) > 1
+    for sample_id in ids:
+        assert explain_sample(small_lake.lake, publication, sample_id).sample_id == sample_id
+    assert explain_sample(small_lake.lake, publication, "") is None
+    assert explain_sample(small_lake.lake, publication, "none begins so") is None
 
 
 def test_a_number_that_was_changed_is_not_reproduced(small_lake, put):
