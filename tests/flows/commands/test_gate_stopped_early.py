@@ -13,6 +13,7 @@ from tasks.aggregate.preferences.evidence import Plan
 from tasks.aggregate.ruling import STOPPED_EARLY, Outcome
 from tests.aggregate.preferences.conftest import said
 from tests.aggregate.preferences.conftest import tables as preference_tables_of
+from tests.flows.commands.test_gate import comparison
 from tests.flows.commands.test_gate_finds_nothing import publish_scores, told
 from tests.flows.flow_support import Said
 
@@ -56,6 +57,20 @@ def test_a_comparison_that_looks_left(
     (ruling,) = json.loads(salon("gate", *arguments, "--format", "json").out)["rulings"]
     assert (ruling["outcome"], ruling["reason"] == STOPPED_EARLY) == ("unknown" if code else "no_regression", bool(code))
     assert salon("gate", *arguments, "--allow-unknown").code == 0
+
+
+@pytest.mark.parametrize(("n_asked", "code"), [(1, 1), (5, 0)], ids=["alone", "one of five"])
+def test_what_the_rest_may_show_is_held_to_the_level_of_all_comparisons_together(
+    tmp_path: Path, salon: Callable[..., Said], n_asked: int, code: int
+) -> None:
+    """A drop that the rest would show at 5 % is seldom found at the fifth of it that one of five has."""
+    row = {"comparison": "predecessor", "test": "paired_t", "n_looks": 4, "look": 2, "verdict": "open"}
+    more = tuple(comparison(f"step-{n + 1}", f"step-{n}", -0.1, 1.0, **row) for n in range(2, 6))
+    by = {"statistics": {"stopping": {"looks": LOOKS}}}
+    publish_scores(tmp_path, {"delta": -0.1} | row, *({} for _ in range(6)), more=more, settings=by)
+    named = [word for n in range(n_asked) for word in ("--candidate", f"pa|nter/step-{n + 2}")]
+    gated = salon("gate", *named, "--alpha", "0.05", "--format", "json")
+    assert (gated.code, len(json.loads(gated.out)["rulings"])) == (code, n_asked), gated.err
 
 
 @pytest.mark.parametrize(
