@@ -50,7 +50,7 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
         made = Withdrawal(found.publication_id, name, found.run_date, now, host, because, n_runs)
         note_withdrawn(root, made)
         nights = forget_nights(root, name, found.publication_id)
-        others = [one for one in standing_publications(root, name) if one.publication_id != found.publication_id]
+        others = standing_publications(root, name)  # without what is noted just now
         move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in others])
         write_drift(root, name, run.rubrics, run.reporter.say)
         rewrite_index(root)
