@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,9 +15,12 @@ import pytest
 from flows.night_opening import open_night
 from flows.nightly import run_night
 from flows.nights.drift import standing_publications
-from flows.nights.record import notes
-from flows.run.context import RunContext
+from flows.nights.record import mutex_name, notes
+from flows.run.context import RunContext, open_run
+from flows.withdrawing import withdraw
 from schemas.tables.nights import DRIFT
+from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.publish.living_tables import living_table
 from tasks.publish.reading import current
 from tests.flows.flow_support import Said, findings, runs_of
@@ -171,6 +175,27 @@ def test_what_is_no_reason_to_take_anything_back(salon: Salon, shut_out: Path, p
     assert (said.code, words in said.err) == (2, True), said.err
     assert current(lake).publication_id == ahead
     assert not (lake / "withdrawn").exists()
+
+
+def test_a_file_takes_back_its_own_benchmarks_publications_alone_once_a_night_under_way_has_ended(
+    salon: Salon, tmp_path: Path, judge_url: str
+) -> None:
+    World(tmp_path).make(1)
+    file = write_benchmark(tmp_path, judge_url)
+    assert salon("run", file).code == 0
+    mine, run = current(tmp_path / "lake").publication_id, RunContext.of(open_run(file))
+    other = tmp_path / "other.toml"
+    other.write_text(file.read_text().replace('name = "nights"', 'name = "others"'))
+    refused = salon("withdraw", other, mine, "--because", "mistyped")
+    assert (refused.code, "is of 'nights', but the file's benchmark is 'others'" in refused.err) == (2, True), refused.err
+
+    taking_back = threading.Thread(target=withdraw, args=(run, mine, "mistyped"))
+    with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger)):
+        taking_back.start()
+        taking_back.join(1.5)
+        assert (taking_back.is_alive(), (tmp_path / "lake" / "withdrawn").exists()) == (True, False)
+    taking_back.join(60)
+    assert [path.stem for path in (tmp_path / "lake" / "withdrawn").iterdir()] == [mine]
 
 
 def test_of_a_lake_without_notes_what_was_taken_back_is_in_no_series_and_the_first_alone_leaves_nothing_current(
