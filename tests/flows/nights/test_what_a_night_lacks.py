@@ -133,6 +133,18 @@ def test_a_listed_checkpoint_that_no_source_has_is_a_note(salon: Callable[..., S
     assert (check.code, check.err, doctor) == (0, f"{said}\n", f"ok: the night of {DUE} is published; {said}")
 
 
+@pytest.mark.parametrize(("day", "is_missed"), [("2026-03-02", True), ("2026-03-03", False), ("", False)])
+def test_what_is_listed_of_a_later_day_or_of_none_is_missed_by_no_past_night(
+    salon: Callable[..., Said], file: Path, day: str, *, is_missed: bool
+) -> None:
+    rows = ["m,s100,2026-03-01", "k,s200,2026-03-01", "m,s200,2026-03-02", f"z,s100,{day}"]
+    (file.parent / "ready.csv").write_text("\n".join(["model,checkpoint,date", *rows]))
+    _add(file, 'checkpoints = "ready.csv"')
+    previewed = salon("nightly", file, "--run-date", "2026-03-02", "--dry-run")
+    said = "row 4 of ready.csv lists z/s100, which no source has"
+    assert (previewed.code, said in " ".join(previewed.out.split())) == (0, is_missed), previewed.out + previewed.err
+
+
 def test_a_checkpoint_that_the_list_lost_is_told_of_as_such(salon: Callable[..., Said], file: Path) -> None:
     (file.parent / "ready.csv").write_text("model,checkpoint\nm,s100\nm,s200\nm,s300\nm,s400\n")
     _add(file, 'checkpoints = "ready.csv"')
