@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.flows.flow_support import Said, cells_of
 from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
-from tests.support.servers.provider import Play, Provider
+from tests.support.servers.provider import Play, Provider, completion
 
 
 def test_a_killed_partition_says_what_is_left_now(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
@@ -108,3 +108,12 @@ def test_a_dry_run_names_the_judge_without_a_price(tmp_path: Path, salon: Callab
     said = " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
     assert "price no price of judge-2026-01-01 is known; write [judges.price] below that judge" in said
     assert "no price of" not in priced
+
+
+def test_a_table_whose_cells_are_blocked_is_no_success(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    """All was asked and answered, and no answer can be read: the exit code says so, as that of a run."""
+    scoring.then = Play(body=completion("A nice picture."))
+    make_folder(tmp_path, "step-1")
+    file = write_file(tmp_path, scoring.url)
+    blocked, listed = (salon("backfill", file, choice) for choice in ("--all", "--list"))
+    assert (blocked.code, "1 done" in listed.out) == (1, True), blocked.out + blocked.err + listed.out
