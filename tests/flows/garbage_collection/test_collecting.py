@@ -428,3 +428,8 @@ def test_pins_are_listed_and_taken_away(world: World, salon: Callable[..., Said]
     assert salon("pin", id_[:6], "--off", "--lake", root).code == 0
     assert salon("pin", "--lake", root).out == ""
     assert salon("pin", id_[:6], "--off", "--lake", root).code == 2
+    two = {world.ids[name] for name in ("pinned", "superseded")}
+    assert [salon("pin", one, "--lake", root).code for one in two] == [0, 0]
+    unclear = salon("pin", "", "--off", "--lake", root)
+    assert (unclear.code, "2 pins match" in unclear.err) == (2, True), unclear.err
+    assert {path.stem for path in (root / "pins").iterdir()} == two

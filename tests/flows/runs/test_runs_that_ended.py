@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert
 
+from flows.run.begun import forget_asking
 from flows.run.context import RunContext, open_run
 from flows.run.record import unpublished
 from tasks.lake.reading import Lake
@@ -115,6 +116,19 @@ def test_notes_of_other_runs_end_none(
     assert path.exists() == stays
     assert said in " ".join(run.err.split())
     assert runs(Lake(tmp_path / "lake"))["outcome"].to_list() == ["published"]
+
+
+def test_a_run_takes_away_its_own_note_and_none_of_a_process_of_the_same_number(tmp_path: Path, judge_url: str) -> None:
+    """As where a container is the lake's other user: the first process of each is number 1."""
+    World(tmp_path).make(0)
+    run, own = RunContext.of(open_run(write_benchmark(tmp_path, judge_url))), this_process()
+    folder = tmp_path / "lake" / "asking" / "nights"
+    folder.mkdir(parents=True)
+    for name, host in (("mine", own.host), ("other", "another machine")):
+        process = {"host": host, "pid": own.pid, "started": own.started}
+        (folder / f"{name}-{own.pid}.json").write_text(json.dumps(NOTE | {"process": process}))
+    forget_asking(run)
+    assert [path.name for path in folder.iterdir()] == [f"other-{own.pid}.json"]
 
 
 @pytest.mark.parametrize(("silent_s", "stays"), [(700.0, False), (300.0, True), (-30.0, True)])
