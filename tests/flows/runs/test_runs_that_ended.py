@@ -19,7 +19,7 @@ from tasks.lake.reading import Lake
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.process_identity import this_process
 from tasks.ledger.tables import OWNERS
-from tasks.publish.machine_tables import runs
+from tasks.publish.machine_tables import record_run, runs
 from tests.flows.flow_support import Said
 from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.servers.postgres import PostgresServer
@@ -173,6 +173,21 @@ def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
     assert not path.exists()
     assert runs(lake)["outcome"].to_list() == ["published", "unchanged"], "it bought nothing that has no row"
     assert runs(lake)["n_asked"].sum() == N_SAMPLES
+
+
+def test_what_a_killed_run_bought_is_not_taken_for_another_benchmarks(
+    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
+    assert salon("run", file).code == 0
+    (bought,) = runs(lake).to_dicts()
+    shutil.rmtree(lake.root / "runs")
+    record_run(lake, bought | {"benchmark": "others"})  # that of another, which asked as much meanwhile
+    _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
+    assert salon("run", file).code == 0
+    (killed,) = runs(lake).filter(outcome="stopped").to_dicts()
+    assert (killed["benchmark"], killed["n_asked"]) == ("nights", N_SAMPLES)
 
 
 def test_a_run_whose_note_stayed_has_no_second_row(
