@@ -134,12 +134,15 @@ def _with_aside(operands: Sequence[Operand], names: set[str]) -> set[str]:
 
 
 def _on_scale(dimension: Dimension, operands: Sequence[Operand], values: Sequence[float]) -> float:
-    """The form's value. Roots and weights, rounded to binary numbers, may miss an end of the scale by the last digit: the end."""
+    """The form's value. Roots and weights, rounded to binary numbers, may miss an end of the scale, or 5 of fives, by the last digit.
+
+    Then it is that end, or that number: what is asked for "5 or more" would not count it.
+    """
     figure = dimension.figure
     assert figure is not None
     value = _value(figure, operands, values)
-    ends = (float(dimension.minimum), float(dimension.maximum))
-    return next((end for end in ends if math.isclose(value, end, rel_tol=1e-12, abs_tol=1e-12)), value)
+    near = (float(dimension.minimum), float(dimension.maximum), round(value, 6))
+    return next((one for one in near if math.isclose(value, one, rel_tol=1e-12, abs_tol=1e-12)), value)
 
 
 def _value(figure: Figure, operands: Sequence[Operand], values: Sequence[float]) -> float:

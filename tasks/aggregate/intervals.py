@@ -211,3 +211,14 @@ def t_quantile(level: float, df: float) -> float:
 def rounded(value: float) -> float:
     """To 12 digits: the last ones differ between processors, published bytes may not."""
     return float(f"{value:.12g}")
+
+
+def on_grid(values: Floats, size: float | None = None) -> Floats:
+    """To 12 digits of `size` (None: of the largest), so that equal means of decimals are equal: 0.1 + 0.2 is not 0.3 in floats."""
+    size = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)) if size is None else size
+    return np.round(values, 11 - int(f"{size:e}".partition("e")[2]))
+
+
+def without_rounding(deviations: Floats, size: Floats | float) -> Floats:
+    """0 where a deviation of numbers of this size is but their rounding: the mean of many 0.7 is not 0.7 in floats."""
+    return np.where(np.abs(deviations) > _ZERO * size, deviations, 0.0)

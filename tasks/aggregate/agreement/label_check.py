@@ -15,7 +15,7 @@ from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Mask
 from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import Counts, rounded
+from tasks.aggregate.intervals import Counts, on_grid, rounded
 
 MIN_EACH = 5
 """With fewer labelled, or fewer others, nothing is said."""
@@ -81,7 +81,7 @@ def _of_prompts(grid: Grid, judge: str, *, is_within: bool) -> float | None:
     n = is_scored.sum(axis=0)
     own = np.nansum(scores, axis=1) / np.maximum(is_scored.sum(axis=1), 1)
     rows = n > 0
-    values = (np.nansum(scores - own[:, None], axis=0) / np.maximum(n, 1))[rows]
+    values = on_grid(np.nansum(scores - own[:, None], axis=0) / np.maximum(n, 1))[rows]
     is_labelled: Mask = np.any(np.isfinite(grid.labels[:, rows]), axis=0)
     if min(is_labelled.sum(), (~is_labelled).sum()) < MIN_EACH:
         return None

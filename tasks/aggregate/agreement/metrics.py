@@ -59,7 +59,7 @@ def quadratic_kappa(x: Floats, y: Floats) -> float | None:
     are those of the labels themselves, so that labels nobody used keep their place on the scale.
     """
     expected = x.var() + y.var() + (x.mean() - y.mean()) ** 2
-    return float(1 - np.mean((x - y) ** 2) / expected) if expected > 0 else None
+    return float(1 - np.mean((x - y) ** 2) / expected) if np.ptp(np.concatenate([x, y])) > 0 else None
 
 
 def label_kappa(x: Floats, y: Floats, distance: Callable[[Floats, Floats], Floats]) -> float | None:
@@ -92,7 +92,7 @@ def krippendorff_alpha(values: Floats, kind: AlphaKind = "ordinal") -> float | N
         centred[is_there] = placed - placed.mean()
         expected += float(np.nansum(centred**2)) * 2 * n / (n - 1)
         observed += float(within_squares(centred).sum())
-    return 1 - observed / expected if expected > 0 else None
+    return 1 - observed / expected if np.ptp(flat) > 0 else None
 
 
 def within_squares(values: Floats) -> Floats:

@@ -17,6 +17,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.people import Against, Assessor, is_named
 from schemas.statuses.rows import JudgementStatus, ScoreStatus
 from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.intervals import on_grid
 from tasks.aggregate.scales import scale
 
 ALL = "__all__"
@@ -132,7 +133,8 @@ def pairs(rated: Rated) -> Iterator[Pair]:
 def people(rated: Rated, name: Against, without: str | None = None) -> Assessment:
     """The mean of the raters, less one, as an assessment of its own; a mean is no label."""
     has_scale = all(rater.has_scale for rater in rated.raters)
-    return Assessment(Assessor.RATERS, name.value, mean_of_raters(rated.raters_values(without)), None, has_scale)
+    mean = on_grid(mean_of_raters(rated.raters_values(without)), max(abs(rated.low), abs(rated.high)) if has_scale else None)
+    return Assessment(Assessor.RATERS, name.value, mean, None, has_scale)
 
 
 def mean_of_raters(values: Floats) -> Floats:
@@ -151,10 +153,9 @@ def rated_dimension(
     found = {kind: _of_kind(items, mine.filter(pl.col("kind") == kind.value), kind, (low, high)) for kind in _RATING_KINDS}
     asked = scores.filter(pl.col("dimension") == dimension)
     judged = tuple(
-        Assessment(
-            Assessor.JUDGE, name, _column(items, asked.filter(pl.col("judge_model") == name), "score"), step, has_scale=True
-        )
+        Assessment(Assessor.JUDGE, name, on_grid(values, max(abs(low), abs(high))), step, has_scale=True)
         for name in judges
+        for values in [_column(items, asked.filter(pl.col("judge_model") == name), "score")]
     )
     return Rated(rubric, dimension, low, high, items, judged, found[Assessor.METRIC], found[Assessor.RATER])
 
@@ -201,14 +202,14 @@ def _assessment(items: pl.DataFrame, ratings: pl.DataFrame, kind: Assessor, name
     steps = set[float | None]()
     if has_scale:
         width, theirs = ends[1] - ends[0], pl.col("scale_high") - pl.col("scale_low")
-        # First the product, then the quotient: labels of whole numbers then fall on labels of whole numbers exactly.
         ratings = ratings.with_columns(
             rating=ends[0] + (pl.col("rating") - pl.col("scale_low")) * width / theirs,
             scale_step=pl.col("scale_step") * width / theirs,
         )
         steps = set(ratings["scale_step"].unique().to_list())
     step = next(iter(steps)) if len(steps) == 1 else None
-    return Assessment(kind, name, _column(items, ratings, "rating"), step, has_scale)
+    values = _column(items, ratings, "rating")
+    return Assessment(kind, name, on_grid(values, max(map(abs, ends))) if has_scale else values, step, has_scale)
 
 
 def _column(items: pl.DataFrame, numbers: pl.DataFrame, name: str) -> Floats:

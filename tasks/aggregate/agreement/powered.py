@@ -13,7 +13,7 @@ import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED
 from tasks.aggregate.agreement.metrics import Floats
-from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, error_over_strata, t_quantile, where_still
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, error_over_strata, t_quantile, where_still, without_rounding
 
 SLOPE_COSTS = 20
 """A slope made of the n labels that it corrects is used by n / (n + SLOPE_COSTS) of it: docs/agreement.md has what that does."""
@@ -63,8 +63,9 @@ def powered_mean(labels: Floats, judged: Floats, judged_rest: Floats, categories
     n, rest = len(labels), len(judged_rest)
     if n < MIN_LABELLED or rest < 2:
         return None
-    variance = float(np.concatenate([judged, judged_rest]).var(ddof=1))
-    if variance <= 0:
+    every = np.concatenate([judged, judged_rest])
+    variance = float(every.var(ddof=1))
+    if not without_rounding(every - every.mean(), float(np.abs(every).max())).any():
         return None
     tuning = shrunk(float(np.cov(labels, judged, ddof=1)[0, 1]) / ((1 + n / rest) * variance), n)
     mean = float(labels.mean()) + tuning * float(judged_rest.mean() - judged.mean())

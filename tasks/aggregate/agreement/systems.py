@@ -10,10 +10,9 @@ from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import t_quantile
+from tasks.aggregate.intervals import t_quantile, without_rounding
 
 MIN_SYSTEMS = 3
-_STILL = 1e-12
 Ends = tuple[float, float]
 
 
@@ -40,8 +39,9 @@ def system_figures(judged: Floats, labels: Floats) -> dict[AgreementMetric, tupl
     if len(judged) < MIN_SYSTEMS:
         return {}
     n_pairs = len(judged) * (len(judged) - 1) // 2
+    sizes = np.array([float(np.nanmax(np.abs(side))) for side in (judged, labels)])
     pairs = [
-        _ordered(judged[a, both] - judged[b, both], labels[a, both] - labels[b, both], 1 - ALPHA / n_pairs)
+        _ordered(judged[a, both] - judged[b, both], labels[a, both] - labels[b, both], sizes, 1 - ALPHA / n_pairs)
         for a, b in combinations(range(len(judged)), 2)
         for both in [is_there[a] & is_there[b]]
     ]
@@ -68,13 +68,13 @@ def has_enough(judged: Floats, labels: Floats) -> npt.NDArray[np.bool_]:
     return enough
 
 
-def _ordered(judged: Floats, labels: Floats, level: float) -> Ordered:
-    """The differences of two checkpoints by prompt, on either side."""
+def _ordered(judged: Floats, labels: Floats, sizes: Floats, level: float) -> Ordered:
+    """The differences of two checkpoints by prompt, on either side; `sizes`, shape (2,), of the numbers they are made of."""
     n = len(judged)
     if n < 2:
         return Ordered(0.0, is_sure=False, is_compared=False)
-    means = [float(side.mean()) for side in (judged, labels)]
+    means = without_rounding(np.array([side.mean() for side in (judged, labels)]), sizes)
     errors = [float(side.std(ddof=1)) / n**0.5 for side in (judged, labels)]
     t = t_quantile(level, float(n - 1))
-    is_sure = all(abs(mean) > max(t * error, _STILL) for mean, error in zip(means, errors, strict=True))
+    is_sure = all(abs(mean) > t * error for mean, error in zip(means, errors, strict=True))
     return Ordered(float(np.sign(means[0]) * np.sign(means[1])), is_sure)

@@ -16,6 +16,7 @@ from schemas.statuses.nights import ReliabilityReason
 from schemas.tables.nights import BRIDGES, NIGHTS
 from schemas.tables.table import conform
 from tasks.aggregate.drift.ewma import Floats
+from tasks.aggregate.intervals import without_rounding
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
 
 OF = ["rubric_id", "rubric_version", "dimension"]
@@ -183,9 +184,10 @@ def _line(totals: Floats, *, has_slope: bool) -> Floats:
     offset = (mean_new - mean_old).mean(axis=-1)
     if not has_slope:
         return np.column_stack([centre, offset, np.ones_like(offset)])
-    spread_old = (old2 - n * mean_old**2).sum(axis=-1)
-    spread_new = (new2 - n * mean_new**2).sum(axis=-1)
-    together = (product - n * mean_old * mean_new).sum(axis=-1)
+    sums = old2.sum(axis=-1), new2.sum(axis=-1)
+    spread_old = without_rounding(sums[0] - (n * mean_old**2).sum(axis=-1), sums[0])
+    spread_new = without_rounding(sums[1] - (n * mean_new**2).sum(axis=-1), sums[1])
+    together = without_rounding((product - n * mean_old * mean_new).sum(axis=-1), np.sqrt(sums[0] * sums[1]))
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(together > 0, np.sqrt(spread_new / spread_old), 0.0)
     return np.column_stack([centre, offset, slope])

@@ -13,6 +13,7 @@ import polars as pl
 from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import JudgementStatus, ScoreStatus
+from tasks.aggregate.intervals import without_rounding
 
 JUDGED = ["rubric_id", "rubric_version", "judge_model", "model", "checkpoint", "dimension"]
 UNIT = ["category", "prompt_id", "sample_id"]
@@ -65,14 +66,16 @@ class Components:
 
 def prompt_sums(scores: Floats, image: Counts, prompt: Counts) -> Floats:
     """Sums per prompt, shape (prompts, 7), of single scores; `image` and `prompt` number each score's, from 0, without gaps."""
-    values = scores - scores.mean()
+    size = float(np.abs(scores).max())
+    values = without_rounding(scores - scores.mean(), size)
     n_repeats = np.bincount(image).astype(np.float64)
     image_sums = np.bincount(image, weights=values)
     owner = np.zeros(len(n_repeats), dtype=np.int64)
     owner[image] = prompt
     n, total = np.bincount(prompt).astype(np.float64), np.bincount(prompt, weights=values)
-    repeats = np.bincount(prompt, weights=(values - (image_sums / n_repeats)[image]) ** 2)
-    images = np.bincount(owner, weights=n_repeats * (image_sums / n_repeats - (total / n)[owner]) ** 2)
+    repeats = np.bincount(prompt, weights=without_rounding(values - (image_sums / n_repeats)[image], size) ** 2)
+    off = without_rounding(image_sums / n_repeats - (total / n)[owner], size)
+    images = np.bincount(owner, weights=n_repeats * off**2)
     squares = np.bincount(owner, weights=n_repeats**2)
     return np.column_stack([n, total, repeats, np.bincount(owner), images, squares / n, squares])
 

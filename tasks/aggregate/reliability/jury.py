@@ -13,7 +13,7 @@ from schemas.tables.nights import JURY
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
-from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.intervals import LEVEL, on_grid, without_rounding
 from tasks.aggregate.reliability.components import image_means
 from tasks.aggregate.reliability.jury_ends import intraclass_ends, rank_ends
 
@@ -41,7 +41,7 @@ def jury(rows: pl.DataFrame) -> pl.DataFrame:
             "category", "prompt_id", "sample_id"
         )
         judges = sorted(one["judge_model"].unique())
-        values = wide.select(judges).to_numpy().astype(np.float64)
+        values = on_grid(wide.select(judges).to_numpy().astype(np.float64))
         found += [named | row for row in _rows(judges, values, wide["prompt_id"].to_list())]
     return JURY.frame(found).sort(JURY.key)
 
@@ -105,10 +105,9 @@ def intraclass(values: Floats) -> dict[JuryMetric, float | None]:
     """
     n, k = values.shape
     grand, by_item, by_judge = values.mean(), values.mean(axis=1), values.mean(axis=0)
-    items = k * float(((by_item - grand) ** 2).sum()) / (n - 1)
-    judges = n * float(((by_judge - grand) ** 2).sum()) / (k - 1)
-    left = values - by_item[:, None] - by_judge[None, :] + grand
-    error = float((left**2).sum()) / ((n - 1) * (k - 1))
+    parts = by_item - grand, by_judge - grand, values - by_item[:, None] - by_judge[None, :] + grand
+    of_items, of_judges, left = (float((without_rounding(part, np.abs(values).max()) ** 2).sum()) for part in parts)
+    items, judges, error = k * of_items / (n - 1), n * of_judges / (k - 1), left / ((n - 1) * (k - 1))
     return {
         JuryMetric.ICC_AGREEMENT: _ratio(items - error, items + (k - 1) * error + k * (judges - error) / n),
         JuryMetric.ICC_AGREEMENT_MEAN: _ratio(items - error, items + (judges - error) / n),
