@@ -134,9 +134,9 @@ def _with_aside(operands: Sequence[Operand], names: set[str]) -> set[str]:
 
 
 def _on_scale(dimension: Dimension, operands: Sequence[Operand], values: Sequence[float]) -> float:
-    """The form's value. Roots and weights, rounded to binary numbers, may miss an end of the scale, or 5 of fives, by the last digit.
+    """The form's value. Roots and weights, rounded to binary numbers, may miss an end of the scale or a short decimal by a digit.
 
-    Then it is that end, or that number: what is asked for "5 or more" would not count it.
+    It is then that end or decimal: the root of 5 times 5, which comes out below 5, is "5 or more".
     """
     figure = dimension.figure
     assert figure is not None

@@ -213,10 +213,10 @@ def rounded(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def on_grid(values: Floats, size: float | None = None) -> Floats:
-    """To 12 digits of `size` (None: of the largest), so that equal means of decimals are equal: 0.1 + 0.2 is not 0.3 in floats."""
+def on_grid(values: Floats, size: float | None = None, digits: int = 12) -> Floats:
+    """To 12 digits of `size` (None: of the largest value): equal means of decimals are then equal. In floats 0.1 + 0.2 > 0.3."""
     size = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)) if size is None else size
-    return np.round(values, 11 - int(f"{size:e}".partition("e")[2]))
+    return np.round(values, digits - 1 - int(f"{size:e}".partition("e")[2]))
 
 
 def without_rounding(deviations: Floats, size: Floats | float) -> Floats:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rubrics.figures import Operand, derive
+from rubrics.figures import Operand, derive, derive_each
 from rubrics.model import Dimension, Figure
 
 
@@ -89,6 +89,23 @@ def test_a_product_of_which_something_does_not_apply_does_not_apply(form: str, h
 def test_perfect_scores_give_the_scales_end_and_not_a_digit_more(form: str, more: dict[str, object], top: float) -> None:
     found = derive(on(form, 1, top, **more), [scored(name, top) for name in "abc"])
     assert (found.score, found.low, found.high) == (top, top, top)
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "score"),
+    [
+        pytest.param("geometric_mean", {}, 5.0, id="root of fives"),
+        pytest.param("weighted_mean", {"of": ("a", "b"), "weights": (0.7, 0.3)}, 3.0, id="weighted threes"),
+        pytest.param("mean", {}, 0.7, id="mean of a decimal"),
+        pytest.param("mean", {}, 0.5, id="mean of a binary fraction"),
+    ],
+)
+def test_a_figure_of_equal_scores_is_that_score_and_at_least_it(form: str, more: dict[str, object], score: float) -> None:
+    first = replace(on(form, 0, 10, **more), key="first")
+    above = replace(on("all", 0, 1, of=("first",), at_least=score), key="above")
+    (_, figure), (_, reached) = derive_each([first, above], [scored(name, score) for name in "abc"])
+    assert (figure.score, figure.low, figure.high) == (score, score, score)
+    assert reached.score == 1.0
 
 
 def test_what_is_off_the_scale_by_more_stays_to_be_seen() -> None:

@@ -139,7 +139,7 @@ def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, ma
     why_blocked = blocked.why(rated, judge, estimator, (scope.category, scope.model, scope.checkpoint))
     is_blocked = why_blocked is not None and made.reason is not AgreementReason.NO_SCORES
     mean, reason, n_prompts, n_labelled, tuning, spread, _ = made.withheld() if is_blocked else made
-    if mean and not rated.low <= mean.mean <= rated.high:  # a correction can pass an end of the scale by chance
+    if mean and not rated.low <= rounded(mean.mean) <= rated.high:  # a correction can pass an end of the scale by chance
         mean, reason = None, AgreementReason.OFF_SCALE
     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
     found = ends if isinstance(ends, Interval) else None

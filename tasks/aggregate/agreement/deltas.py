@@ -190,7 +190,7 @@ def _standing_rows(one: _Dimension, blocked: Blocked) -> Iterator[Row]:
                     is_blocked = why_blocked is not None and figure.reason is not AgreementReason.NO_SCORES
                     figure = figure.withheld() if is_blocked else figure
                     mean, reason = figure.mean, figure.reason
-                    if mean and not rated.low <= mean.mean <= rated.high:
+                    if mean and not rated.low <= rounded(mean.mean) <= rated.high:
                         mean, reason = None, AgreementReason.OFF_SCALE
                     ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
                     found = ends if isinstance(ends, Interval) else None

@@ -21,6 +21,8 @@ from tasks.aggregate.intervals import on_grid
 from tasks.aggregate.scales import scale
 
 ALL = "__all__"
+_DIGITS = 14
+"""Of one number, more than of a mean of several: rounded twice to as many, equal means would differ again."""
 Mask = npt.NDArray[np.bool_]
 
 
@@ -153,7 +155,7 @@ def rated_dimension(
     found = {kind: _of_kind(items, mine.filter(pl.col("kind") == kind.value), kind, (low, high)) for kind in _RATING_KINDS}
     asked = scores.filter(pl.col("dimension") == dimension)
     judged = tuple(
-        Assessment(Assessor.JUDGE, name, on_grid(values, max(abs(low), abs(high))), step, has_scale=True)
+        Assessment(Assessor.JUDGE, name, on_grid(values, max(abs(low), abs(high)), _DIGITS), step, has_scale=True)
         for name in judges
         for values in [_column(items, asked.filter(pl.col("judge_model") == name), "score")]
     )
@@ -209,7 +211,7 @@ def _assessment(items: pl.DataFrame, ratings: pl.DataFrame, kind: Assessor, name
         steps = set(ratings["scale_step"].unique().to_list())
     step = next(iter(steps)) if len(steps) == 1 else None
     values = _column(items, ratings, "rating")
-    return Assessment(kind, name, on_grid(values, max(map(abs, ends))) if has_scale else values, step, has_scale)
+    return Assessment(kind, name, on_grid(values, max(map(abs, ends)), _DIGITS) if has_scale else values, step, has_scale)
 
 
 def _column(items: pl.DataFrame, numbers: pl.DataFrame, name: str) -> Floats:

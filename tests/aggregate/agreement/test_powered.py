@@ -272,6 +272,15 @@ def test_order_figures_by_hand() -> None:
     assert system_figures(judged[:2], labels[:2]) == {}
 
 
+@pytest.mark.parametrize("parts", [2, 3, 10], ids=["halves", "thirds", "tenths"])
+@pytest.mark.parametrize("seed", range(5))
+def test_checkpoints_of_equal_means_are_tied(parts: int, seed: int) -> None:
+    """Two have the same numbers on other prompts, for people and judge; a third is lower: two pairs of three are alike."""
+    rng = np.random.default_rng(seed)
+    sides = [np.array([one, rng.permutation(one), one - 2]) for one in rng.integers(0, 31, (2, 12)) / parts]
+    assert system_figures(*sides)[AgreementMetric.SYSTEM_KENDALL_TAU][0] == pytest.approx(2 / 3)
+
+
 def test_checkpoints_that_share_no_prompts_are_not_said_to_be_ordered_otherwise() -> None:
     """1 against 2 and 2 against 3 are alike; nobody knows of 1 against 3, which the interval holds both ways."""
     values = np.full((3, 40), np.nan)

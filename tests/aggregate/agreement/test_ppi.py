@@ -91,9 +91,10 @@ def test_too_little_to_correct_with(n: int, rest: int) -> None:
     assert powered_mean(*_draw(5, n=n, rest=rest)) is None
 
 
-def test_a_judge_that_never_varies_corrects_nothing() -> None:
+@pytest.mark.parametrize("score", [7, 0.5, 0.7, 0.1, 1 / 3])
+def test_a_judge_that_never_varies_corrects_nothing(score: float) -> None:
     labels, judged, rest, categories = _draw(6)
-    assert powered_mean(labels, np.full_like(judged, 7), np.full_like(rest, 7), categories) is None
+    assert powered_mean(labels, np.full_like(judged, score), np.full_like(rest, score), categories) is None
 
 
 @pytest.mark.parametrize("correlation", [0.8, 0.0])

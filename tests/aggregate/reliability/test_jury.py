@@ -103,6 +103,30 @@ def test_no_figure_without_its_reason(values, judges, reason):
     assert table.filter(pl.col("estimate").is_not_null())["reason"].null_count() == table.height - nulls.height
 
 
+@pytest.mark.parametrize("score", [0.5, 0.7, 0.1, 4.6, 1 / 3])
+def test_judges_who_say_one_number_of_everything_agree_in_nothing_that_varies(score):
+    """Means of a decimal miss it by the last digit."""
+    table = jury(rows_of([[score] * 3] * 60, "abc")).filter(pl.col("metric") != "bias")
+    assert set(table["reason"]) == {"no_variation"}
+    assert table["estimate"].null_count() == table.height
+
+
+def test_samples_of_one_mean_leave_nothing_to_be_consistent_in():
+    """Two judges who contradict each other on a scale of tenths: the variance between samples is 0, not what rounding leaves."""
+    turned = jury(rows_of([[n / 10, (14 - n) / 10] for n in range(1, 11)] * 3, "ab"))
+    assert figures(turned, WHOLE_JURY, WHOLE_JURY)[JuryMetric.ICC_CONSISTENCY_MEAN]["reason"] == "no_variation"
+
+
+def test_the_order_of_repeats_breaks_no_tie():
+    """Three tenths of each sample, in other orders: their floating-point sums differ in the last digit."""
+    repeats = [(1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 2, 2), (6, 0, 0), (1, 2, 3)] * 2
+    rows = pl.concat([
+        rows_of([[one[r] / 10, n / 10] for n, one in enumerate(repeats)], "ab").with_columns(repeat=pl.lit(r, pl.Int64))
+        for r in range(3)
+    ])  # fmt: skip
+    assert figures(jury(rows), "a", "b")["spearman"]["reason"] == "no_variation"
+
+
 def test_row_order_changes_nothing():
     rows = rows_of(PUBLISHED)
     assert jury(rows.sample(fraction=1.0, shuffle=True, seed=1)).equals(jury(rows))

@@ -103,6 +103,7 @@ REASONS = {
     "one image": ([[[1, 2, 6]]], "null", "too_few_prompts", ("var_judge",)),
     "one image asked once": ([[[1]]], "null", "too_few_prompts", ()),
     "the same score everywhere": ([[[4, 4], [4, 4]]] * 3, "null", "no_variation", ("var_prompt", "var_image", "var_judge")),
+    "the same decimal everywhere": ([[[0.7] * 3] * 3] * 11, "null", "no_variation", ("var_prompt", "var_image", "var_judge")),
 }
 
 
@@ -127,8 +128,11 @@ def test_a_negative_estimate_is_shown_as_0_and_counted():
     assert row["n_truncated"] >= 1
 
 
-def test_a_judge_without_noise_is_wholly_reliable():
-    row = reliability(rows_of([[[1, 1], [2, 2]], [[5, 5], [7, 7]], [[3, 3], [4, 4]]])).row(0, named=True)
+@pytest.mark.parametrize(("n_repeats", "step"), [(2, 1), (3, 1), (3, 0.5), (3, 0.1)])
+def test_a_judge_without_noise_is_wholly_reliable(n_repeats, step):
+    """No interval: nothing says how much it may yet vary."""
+    values = [[[1] * n_repeats, [2] * n_repeats], [[5] * n_repeats, [7] * n_repeats], [[3] * n_repeats, [4] * n_repeats]]
+    row = reliability(rows_of(np.multiply(values, step))).row(0, named=True)
     assert (row["var_judge"], row["icc"], row["reliability"], row["icc_low"]) == (0.0, 1.0, 1.0, None)
 
 
