@@ -87,10 +87,10 @@ def test_the_error_of_the_bridge_is_what_draws_show(has_slope):
         (np.ones((9, 2)), np.ones((9, 2)), "too_few_prompts"),
         (np.ones((12, 2)), np.arange(24).reshape(12, 2), "no_variation"),
         (np.arange(24).reshape(12, 2), -np.arange(24).reshape(12, 2), "no_variation"),
-        (np.arange(24).reshape(12, 2) % 7, np.full((12, 2), 7), "no_variation"),
-        (np.arange(24).reshape(12, 2) / 20, np.full((12, 2), 0.5), "no_variation"),
-        (np.arange(24).reshape(12, 2) / 20, np.full((12, 2), 0.7), "no_variation"),
-        (np.full((12, 2), 4.6), np.arange(24).reshape(12, 2) / 20, "no_variation"),
+        (np.arange(20)[:, None] % 7, np.full((20, 1), 7), "no_variation"),
+        (np.arange(20)[:, None] % 7, np.full((20, 1), 0.5), "no_variation"),
+        (np.arange(20)[:, None] / 20, np.full((20, 1), 0.7), "no_variation"),
+        (np.arange(24).reshape(12, 2) / 20, np.full((12, 2), 0.1), "no_variation"),
     ],
     ids=[
         "nine prompts",
@@ -99,7 +99,7 @@ def test_the_error_of_the_bridge_is_what_draws_show(has_slope):
         "the new judge says 7",
         "the new judge says 0.5",
         "the new judge says 0.7",
-        "the old judge says 4.6",
+        "the new judge says 0.1",
     ],
 )
 def test_no_line_where_none_can_be_fitted(old, new, reason):

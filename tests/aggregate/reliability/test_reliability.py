@@ -103,7 +103,6 @@ REASONS = {
     "one image": ([[[1, 2, 6]]], "null", "too_few_prompts", ("var_judge",)),
     "one image asked once": ([[[1]]], "null", "too_few_prompts", ()),
     "the same score everywhere": ([[[4, 4], [4, 4]]] * 3, "null", "no_variation", ("var_prompt", "var_image", "var_judge")),
-    "the same decimal everywhere": ([[[0.7] * 3] * 3] * 11, "null", "no_variation", ("var_prompt", "var_image", "var_judge")),
 }
 
 
