@@ -21,7 +21,7 @@ from tasks.aggregate.agreement.corrected import agreement_tables
 from tasks.aggregate.agreement.vote_agreement import BOARD, vote_rows
 from tasks.aggregate.preferences.adaptive import plans_of
 from tasks.aggregate.preferences.prompts import PAIR
-from tasks.aggregate.preferences.tables import preference_tables
+from tasks.aggregate.preferences.tables import categories_of, preference_tables
 from tasks.aggregate.preferences.verdicts import outcome, verdicts
 from tasks.aggregate.tables import Settings
 from tasks.context import Reference, StageContext
@@ -75,8 +75,9 @@ def vote_tables(context: StageContext, votes: pl.DataFrame) -> dict[Table, pl.Da
     people = verdicts_of_people(votes, units_of(judgements, context.rubrics))
     is_adaptive = context.benchmark.pairs.adaptive
     asked = said.filter("is_asked")
-    judged = preference_tables(asked, run, plans_of(said)) if is_adaptive else preference_tables(said, run)
-    voted = preference_tables(people, run)
+    verdicts_of_judges, plans = (asked, plans_of(said)) if is_adaptive else (said, None)
+    judged = preference_tables(verdicts_of_judges, run, plans)
+    voted = preference_tables(people, run, expected=categories_of(verdicts_of_judges, plans))  # means over the same categories
     rows = [run.named | row for row in vote_rows(asked, people)]
     apart = pl.col("family") + f" | {PEOPLE}"
     return {AGREEMENT: AGREEMENT.frame(rows).sort(AGREEMENT.key)} | {

@@ -1,37 +1,46 @@
 """From verdicts of pairs to the tables preferences, preference_ratings and position_bias. What a row says is in their files."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from schemas.identities import canonical_json
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
+from schemas.statuses.cells import Total
+from schemas.statuses.rows import PairOutcome
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Row, Table
 from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows
-from tasks.aggregate.preferences.prompts import Pairs, by_prompt, pairs_of
+from tasks.aggregate.preferences.prompts import by_prompt, pairs_of
 from tasks.aggregate.preferences.ranks import beside_ratings, with_ranks, without_verdict
 from tasks.aggregate.preferences.ratings import rated
 from tasks.aggregate.preferences.win_rates import win_rate_rows
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
 
+Plans = Mapping[tuple[str, str], Plan]
+"""By rubric and judge."""
+Categories = Mapping[tuple[str, str], Sequence[str]]
+"""By rubric and dimension."""
+
 
 def preference_tables(
-    verdicts: pl.DataFrame, run: Settings, plans: Mapping[tuple[str, str], Plan] | None = None
+    verdicts: pl.DataFrame, run: Settings, plans: Plans | None = None, expected: Categories | None = None
 ) -> dict[Table, pl.DataFrame]:
     """PREFERENCES, PREFERENCE_RATINGS and POSITION_BIAS of one run, each sorted by its key; without rows where nothing was asked.
 
     `verdicts` has a row for each pair of pictures under one rubric, judge and dimension, and each repeat, both orders joined
     (verdicts.py).
     `plans`, by rubric and judge, are given where pairs were asked until decided (adaptive.py): what is said then holds however
-    often one looked, and `verdicts` has only what was asked.
+    often one looked, and `verdicts` has only what was asked. `expected` says what totals are means of, where these verdicts
+    stand beside others; by default categories_of() these.
     """
+    expected = categories_of(verdicts, plans) if expected is None else expected
     compared: list[Row] = []
     ratings: list[Row] = []
     rating_pairs: list[Row] = []
@@ -41,7 +50,7 @@ def preference_tables(
     ):
         named: Row = run.named | {"rubric_id": rubric_id, "rubric_version": version, "dimension": dimension}
         pairs = pairs_of(of_one, run.baseline, run.lineage)
-        expected = _categories(pairs)
+        totals = expected.get((str(rubric_id), str(dimension)), pairs.categories)
         judges = pairs.frame["judge_model"].unique().sort().to_list()
         for judge in [*judges, *([ALL_JUDGES] if len(judges) > 1 else [])]:
             check_not_stopped()
@@ -51,14 +60,14 @@ def preference_tables(
             ratings += [by_judge | row for row in rows]
             evidence = {} if plans is None or judge == ALL_JUDGES else evidence_of(parts, pairs, plans[str(rubric_id), judge])
             found: list[Row] = []
-            for meeting, cells in cells_of(parts, pairs.categories, expected).items():
+            for meeting, cells in cells_of(parts, pairs.categories, totals).items():
                 found += win_rate_rows(pairs.meetings[meeting], cells, run.min_coverage, run.statistics, evidence.get(meeting))
             if judge == ALL_JUDGES:
                 rating_pairs += [by_judge | row for row in [*two, *beside_ratings(rows, found)]]
                 continue
             rating_pairs += [by_judge | row for row in without_verdict(two, found)]
             compared += [by_judge | row for row in found]
-            biases += [by_judge | row for row in bias_rows(mine, pairs.categories, expected, run.min_coverage)]
+            biases += [by_judge | row for row in bias_rows(mine, pairs.categories, totals, run.min_coverage)]
     compared, rating_pairs = (
         corrected(_in_families(rows, verdicts, run), run.benchmark, run.statistics) for rows in (compared, rating_pairs)
     )
@@ -81,10 +90,21 @@ def _in_families(rows: list[Row], verdicts: pl.DataFrame, run: Settings) -> list
     return rows
 
 
-def _categories(pairs: Pairs) -> list[str]:
-    """The categories a total is a mean of: in which any judge gave any verdict; all of them where none did."""
-    judged = pairs.frame.filter(pl.col("value").is_not_null())["category"].unique().sort().to_list()
-    return [pairs.categories[number] for number in judged] or list(pairs.categories)
+def categories_of(verdicts: pl.DataFrame, plans: Plans | None = None) -> Categories:
+    """By rubric and dimension the categories a total is a mean of: the planned ones, reached or not.
+
+    Without plans those in which any judge gave any verdict; all of them where none did.
+    """
+    by = ("rubric_id", "dimension")
+    category, is_judged = pl.col("category").fill_null(Total.UNNAMED.value), pl.col("outcome") != PairOutcome.UNJUDGED.value
+    each = verdicts.group_by(*by).agg(judged=category.filter(is_judged).unique().sort(), all=category.unique().sort())
+    found = {(rubric, key): judged or every for rubric, key, judged, every in each.select(*by, "judged", "all").iter_rows()}
+    if plans is None:
+        return found
+    return {
+        (rubric, key): sorted({name for (of, _), plan in plans.items() if of == rubric for name in plan.weights})
+        for rubric, key in found
+    }
 
 
 def _of_win_rate(row: Row, benchmark: str) -> Row:

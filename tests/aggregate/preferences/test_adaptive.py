@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.statuses.cells import Total
-from schemas.tables.published import PREFERENCES
+from schemas.tables.published import POSITION_BIAS, PREFERENCES
 from tasks.aggregate.preferences.adaptive import next_comparisons
 from tasks.aggregate.preferences.evidence import WATCHED, Plan, anytime_interval, anytime_p, log_capital
 from tests.aggregate.preferences.conftest import said, tables, the_row, verdicts
@@ -94,6 +94,16 @@ def test_a_category_without_a_verdict_keeps_the_target_open():
     rows = verdicts(said("1", "2", "b " * 40, "x"))
     (one,) = next_comparisons(rows, [(NEW, OLD)], Plan({"x": 40, "y": 40}))
     assert (one.is_decided, one.win_rate) == (False, None)
+
+
+def test_a_planned_category_that_was_not_reached_leaves_no_published_total():
+    """Money ended the asking: interval and p are of the mean over both categories, and so the rate would have to be."""
+    rows, plan = said("1", "2", "b " * 30, "x"), Plan({"x": 100, "y": 10})
+    found = tables(rows, plan)
+    row, bias = the_row(found), found[POSITION_BIAS].filter(category=Total.MACRO).row(0, named=True)
+    assert (row["status"], row["reason"], row["win_rate"], row["p"]) == ("null", "category_missing", None, None)
+    assert (bias["status"], bias["reason"]) == ("null", "category_missing")
+    assert the_row(found, "x")["win_rate"] == 1.0
 
 
 def test_categories_weigh_the_same_in_what_is_decided():

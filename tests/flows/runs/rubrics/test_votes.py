@@ -113,6 +113,21 @@ def test_votes_without_raters_need_a_word_and_count_each(judged: World, salon: C
     assert pl.read_parquet(folder / "preferences.parquet").filter(judge_model=PEOPLE)["n_pairs"].sum() > 0
 
 
+def test_votes_on_some_of_the_judges_categories_give_no_total(judged: World, salon: Callable[..., Said], tmp_path: Path) -> None:
+    """A mean over fewer categories than the judge's beside it is no win rate to compare with it."""
+    votes = drawn(judged)[1]
+    one = next(judged.category[pair] for pair in votes["ann"])
+    mine = [row_of(judged, pair, "ann", vote) for pair, vote in votes["ann"].items() if judged.category[pair] == one]
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in mine))
+    said = salon("agreement", "b.toml", "--votes", "some.jsonl")
+    assert said.code == 0, said.err
+    (folder,) = (tmp_path / "lake").glob("publish/v1/votes/agreement/*/")
+    rates = pl.read_parquet(folder / "preferences.parquet").filter(judge_model=PEOPLE)
+    totals = rates.filter(category="__macro__").select("win_rate", "p", "reason").unique().rows()
+    assert totals == [(None, None, "category_missing")]
+    assert rates.filter(category=one)["win_rate"].is_not_null().all()
+
+
 def untied(world: World) -> dict[Pair, float]:
     """One rater who always chooses, at random where the judge sees a tie."""
     draw = random.Random(7)
