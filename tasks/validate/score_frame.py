@@ -103,7 +103,7 @@ def _status_columns() -> dict[str, pl.Expr]:
         .then(_REASON.is_in(UNREADABLE_REASONS, nulls_equal=True))
         .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))
     )
-    is_first = pl.col("dimension") == pl.col("dimension").min().over("request_key")
+    is_first = pl.col("request_key").is_first_distinct()  # a reply is one, however many dimensions and items it speaks of
     is_seen = _REASON.ne_missing(pl.lit(ParseReason.MISSING_INPUT.value))
     return {
         "saw_its_input": pl.when(is_known & is_first & ~pl.col("is_of_list") & (_STATUS != ScoreStatus.NO_REPLY)).then(is_seen),
@@ -177,10 +177,16 @@ def _beyond_aspects(rubrics: Mapping[str, Rubric]) -> pl.Expr:
     """How far an overall score lies outside its reply's aspects; null for other rows, and where there are no aspects.
 
     Of two pictures one may win each aspect by little, and the other as a whole: verdicts of pairs are not held against aspects.
+    Nor is a score against aspects on another scale, or of which lower is better.
     """
-    of_pairs = [name for name, rubric in rubrics.items() if rubric.is_of_pairs]
-    is_overall = (pl.col("dimension") == HEADLINE) & ~pl.col("rubric_id").is_in(of_pairs)
+    left_out = [name for name, rubric in rubrics.items() if rubric.is_of_pairs or _has_unlike_aspects(rubric)]
+    is_overall = (pl.col("dimension") == HEADLINE) & ~pl.col("rubric_id").is_in(left_out)
     aspect = pl.when(~is_overall & pl.col("is_fit")).then(_SCORE)
     low, high = aspect.min().over("request_key"), aspect.max().over("request_key")
     beyond = pl.max_horizontal(low - _SCORE, _SCORE - high, pl.lit(0.0))
     return pl.when(is_overall & pl.col("is_fit") & low.is_not_null()).then(beyond)
+
+
+def _has_unlike_aspects(rubric: Rubric) -> bool:
+    each = ((*variant.dimensions, *variant.derived) for variant in rubric.variants.values())
+    return any(len({(one.minimum, one.maximum, one.is_lower_better) for one in listed}) > 1 for listed in each)

@@ -22,7 +22,7 @@ from tasks.validate.frames import Batch
 from tasks.validate.gate_and_quarantine import decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
-from tasks.validate.score_frame import _beyond_aspects
+from tasks.validate.score_frame import _beyond_aspects, _status_columns
 from tests.support.markers import fit_marker
 
 pytestmark = pytest.mark.slow
@@ -190,6 +190,21 @@ def test_a_verdict_of_a_pair_is_not_held_against_its_aspects(lakes):
     assert found.filter(pl.col("beyond") > 0)["rubric_id"].to_list() == ["single"]
 
 
+@pytest.mark.parametrize(
+    ("unlike", "is_held"),
+    [({}, True), ({"maximum": 5.0}, False), ({"minimum": 1.0}, False), ({"is_lower_better": True}, False)],
+    ids=["one scale", "another top", "another low end", "lower is better"],
+)
+def test_an_overall_score_is_held_against_aspects_of_its_own_scale_alone(lakes, unlike, is_held):
+    """8 of 10 lies above two aspects of 5, and says the same as 4 of 5."""
+    some, one = next((rubric, variant) for rubric in lakes.rubrics.values() for variant in rubric.variants.values())
+    overall, shape = (replace(one.dimensions[0], key=key, minimum=0.0, maximum=10.0) for key in ("overall_score", "shape"))
+    mine = replace(some, variants={None: replace(one, dimensions=(overall, replace(shape, **unlike)), derived=())})
+    frame = pl.DataFrame({"rubric_id": "r", "request_key": "k", "dimension": ["overall_score", "shape"], "score": [8.0, 4.0]})
+    found = frame.with_columns(is_fit=True).select(_beyond_aspects({"r": mine})).to_series().to_list()
+    assert found == [4.0 if is_held else None, None]
+
+
 def test_large_integers_beside_nulls_stay_exact():
     """As a float 2**53 + 1 would be 2**53, which is allowed here."""
     check = one_check("ExpectColumnValuesToBeInSet", column="c", value_set=(2**53,))
@@ -239,6 +254,16 @@ def test_replies_that_saw_nothing_block_where_they_are_more_than_a_few(lakes, tm
     if result.is_blocked:
         assert "saw_its_input failed for 8 of 32 rows" in result.sentences[0]
         assert "a new name" in result.sentences[0]
+
+
+def test_a_reply_about_many_items_is_one_that_saw_nothing():
+    """Two replies of ten items each, of which one says so: its ten rows of one dimension are one reply."""
+    frame = pl.DataFrame({
+        "request_key": ["k"] * 10 + ["l"] * 10, "item": [str(n) for n in range(10)] * 2, "dimension": "answer",
+        "status": ["unreadable"] * 10 + ["scored"] * 10, "reason": ["missing_input"] * 10 + [None] * 10,
+        "score": [None] * 10 + [1.0] * 10, "is_of_list": False,
+    })  # fmt: skip
+    assert frame.select(**_status_columns())["saw_its_input"].drop_nulls().to_list() == [False, True]
 
 
 @pytest.mark.parametrize("rows_at_once", [5, 12])
