@@ -122,7 +122,8 @@ def _describe(
 def _level(strata: Sequence[Tally]) -> float:
     """The nominal level of the cell's intervals: LEVEL, or where it was looked at more than once what a look needs for that."""
     reached = strata[0].reached
-    look = look_of(reached, reached, [name for stratum in strata for name in stratum.categories], 1)
+    names = [name for stratum in strata for name in stratum.categories]
+    look = look_of(reached, reached, names, 1, is_pooled=len(strata) == 1)
     return look.level(LEVEL) if look else LEVEL
 
 

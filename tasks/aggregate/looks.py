@@ -28,8 +28,8 @@ class Reached:
     look: int
     n_prompts: Mapping[str, Sequence[int]]
 
-    def at(self, number: int, categories: Sequence[str], floor: int) -> Look | None:
-        """The look of this number at a mean over these categories, each of the same weight.
+    def at(self, number: int, categories: Sequence[str], floor: int, *, is_pooled: bool = False) -> Look | None:
+        """The look of this number at a mean over these categories, each of the same weight, or over all their prompts at once.
 
         Looks with fewer than `floor` prompts planned in one of them are none: nothing is tested there. None where this is one.
         """
@@ -37,11 +37,13 @@ class Reached:
         if not planned:  # nobody knows of which category its samples are
             return None
         counts = [[each[place] for each in planned] for place in range(len(planned[0]))]
+        fewest = [min(now) for now in counts]
+        counts = [[sum(now)] for now in counts] if is_pooled else counts
         whole = sum(1 / n for n in counts[-1])
         shares = {
             place + 1: round(whole / sum(1 / n for n in now), 3)
             for place, now in enumerate(counts)
-            if min(now) >= max(1, floor) or place == len(counts) - 1
+            if fewest[place] >= max(1, floor) or place == len(counts) - 1
         }
         if number not in shares:
             return None
@@ -82,11 +84,13 @@ class PlannedPrompts:
         return all(n[look - 1] >= max(1, floor) for name, n in self.up_to.get(judge, {}).items() if name in names)
 
 
-def look_of(a: Reached | None, b: Reached | None, categories: Sequence[str], floor: int) -> Look | None:
-    """The look at a comparison of two over these categories: the earlier of theirs; WHOLE where all was asked at once."""
+def look_of(
+    a: Reached | None, b: Reached | None, categories: Sequence[str], floor: int, *, is_pooled: bool = False
+) -> Look | None:
+    """The look at a comparison of two over these, as at() has it: the earlier of theirs; WHOLE where all was asked at once."""
     if a is None or b is None:
         return WHOLE
-    return a.at(min(a.look, b.look), categories, floor)
+    return a.at(min(a.look, b.look), categories, floor, is_pooled=is_pooled)
 
 
 def looked_at(*reached: Reached | None) -> dict[str, object]:

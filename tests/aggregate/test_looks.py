@@ -147,6 +147,21 @@ def test_a_mean_over_categories_is_that_of_all_that_are_planned(
     assert macro == pytest.approx(of_b if value is NOT_APPLICABLE else (of_b + 5) / 2)
 
 
+def test_a_mean_over_all_prompts_has_the_look_of_their_share(
+    all_tables: Callable[..., Any], by_category: Rubric, one: Any
+) -> None:
+    """Six of six prompts of a, and 14 of 54 of b by the first of two looks: a third of all, and most of what categories tell."""
+    category_of, looks = ["a"] * 6 + ["b"] * 54, [1] * 20 + [2] * 40
+    values = {name: [by * (n % 5) + n % 3 for n in range(60)] for name, by in (("1", 1), ("2", 2))}
+    rows = [row for name, of in values.items() for row in in_categories(name, category_of, looks, 1, of)]
+    tables = all_tables(rows, by_category, stopping=LOOKS)
+    found = one(tables["comparisons"], comparison="predecessor", category="__micro__")
+    look = Look((0.333,), (1.0,))
+    assert found["p"] == pytest.approx(look.p(2 * stats.t.sf(abs(found["delta"]) / found["se"], found["df"])), abs=1e-12)
+    cell = one(tables["benchmark_long"], estimand="prompts_like_these", checkpoint="2", category="__micro__")
+    assert cell["ci_high"] - cell["ci_low"] > 2 * stats.t.ppf((1 + 0.99) / 2, cell["df"]) * cell["se"], "0.978 by categories"
+
+
 @given(data=st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_look_rests_on_fewer_categories_than_the_whole_run(

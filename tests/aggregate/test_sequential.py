@@ -87,3 +87,14 @@ def test_a_difference_that_is_far_from_found_has_little_chance_and_a_near_one_mu
 )
 def test_what_a_look_has_seen(planned: dict[str, list[int]], number: int, floor: int, expected: Look | None) -> None:
     assert Reached(number, planned).at(number, list(planned), floor) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "floor", "expected"),
+    [(2, 5, Look((0.26, 0.508), (0.754, 1.0))), (2, 18, Look((0.508,), (0.754, 1.0))), (1, 18, None)],
+    ids=["by all prompts", "too few of one before", "too few of one"],
+)
+def test_a_look_at_a_mean_of_prompts_has_seen_its_share_of_them(number: int, floor: int, expected: Look | None) -> None:
+    """One small category that came early says little of 1,020 prompts; of a mean of categories it is nearly half."""
+    planned = {"small": [15, 18, 19, 20], "big": [250, 500, 750, 1000]}
+    assert Reached(number, planned).at(number, list(planned), floor, is_pooled=True) == expected

@@ -185,7 +185,7 @@ def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     counts |= looked_at(a.tally.reached, b.tally.reached)
     floor = how.statistics.min_paired_prompts
     planned = names if category != Total.MICRO else [*(how.expected | a.tally.categories.keys())]
-    look = look_of(a.tally.reached, b.tally.reached, planned, floor)
+    look = look_of(a.tally.reached, b.tally.reached, planned, floor, is_pooled=category == Total.MICRO)
     too_few = min(stratum.n_prompts for stratum in strata) < floor
     if too_few or look is None or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
