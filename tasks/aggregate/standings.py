@@ -207,7 +207,7 @@ def rank_ranges(placed: Iterable[tuple[object, object]], pairs: Iterable[Row]) -
 def _add_differences(row: Row, compared: Sequence[Row]) -> None:
     for pair in compared:
         name = _DIFFERENCES.get(str(pair["comparison"]))
-        if name is None or (pair["model_a"], pair["checkpoint_a"]) != _contestant(row):
+        if name is None or not _is_in(row, pair, "a"):
             continue
         other = str(pair["checkpoint_b"])
         row[name] = other if name == "predecessor" else f"{pair['model_b']}/{other}"
@@ -217,8 +217,18 @@ def _add_differences(row: Row, compared: Sequence[Row]) -> None:
             f"n_prompts_{name}": pair["n_prompts_paired"], f"n_identical_{name}": pair.get("n_prompts_identical"),
         }  # fmt: skip
     families = [pair for pair in compared if pair.get("family") is not None]
+    if len({pair["family"] for pair in families}) > 1:  # each pair is its own: that of a difference above, else of any it is in
+        families = sorted((pair for pair in families if _is_in(row, pair, "ab")), key=lambda pair: not _is_beside(row, pair))
     if families:
         row |= {name: families[0][name] for name in ("adjustment", "family", "n_family")}
+
+
+def _is_beside(row: Row, pair: Row) -> bool:
+    return str(pair["comparison"]) in _DIFFERENCES and _is_in(row, pair, "a")
+
+
+def _is_in(row: Row, pair: Row, ends: str) -> bool:
+    return _contestant(row) in {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for end in ends}
 
 
 def _ranking_of(row: Row) -> tuple[object, ...]:

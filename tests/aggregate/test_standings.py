@@ -42,6 +42,16 @@ def test_ranks_follow_from_the_verdicts(make_rubric, all_tables):
             assert (row["delta_predecessor_low"], row["n_prompts_predecessor"]) == (compared["ci_low_adjusted"][0], 30)
 
 
+def test_the_family_beside_a_difference_is_that_of_its_pair(make_rubric, all_tables):
+    """Where each pair is corrected by itself."""
+    tables = all_tables(drawn(5, 3, 5, 5.05, 9), make_rubric({None: ("q",)}), family="pair")
+    compared = tables["comparisons"].filter(category="__macro__", comparison="predecessor")
+    of_pair = dict(compared.select("checkpoint_a", "family").iter_rows())
+    families = {name: row["family"] for name, row in standings(tables).items()}
+    assert families == of_pair | {"0": of_pair["1"]}, "the oldest is in its successor's"
+    assert len(set(of_pair.values())) == 3
+
+
 STATES = {
     "alone": (scored("1", [5, 6] * 8), {}, {"1": ("not_compared", "alone", None)}),
     "no prompt in common": (
