@@ -49,7 +49,7 @@ def rest_may_show_a_drop(row: Mapping[str, Any], alpha: float, looks: Sequence[f
     passes what the tables call better, never what they call worse. Of what is open it passes what is futile at its own level
     `alpha`: the last look would seldom find a drop. That holds of all that was left as futile at a level no stricter than that,
     but neither of all that money ended, nor of two whose comparison was none of those to decide. Pairs have no futility: what
-    is open there ended otherwise.
+    is open there ended otherwise. `looks` are shares of the prompts: a row does not say what a look held of each category.
     """
     delta, verdict = row["delta"], row["verdict"]
     is_early = row["is_stopped_early"] if row["is_win_rate"] else (row["look"] or 0) < (row["n_looks"] or 0)

@@ -73,12 +73,16 @@ def _sorted(nights: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_seen() -> pl.Expr:
-    """Whether the night is a new observation: cached replies to the pictures of the night before say nothing new."""
+    """Whether the night is a new observation: cached replies to a checkpoint's pictures say nothing new.
+
+    Held against its last night with an estimate: one of another checkpoint, or a blocked one, may lie between.
+    """
+    is_there, own = pl.col("estimate").is_not_null(), [*SERIES, "checkpoint"]
+    numbers = pl.col("estimate"), pl.col("se").fill_null(-1.0)  # without an interval, as the last time
     same = pl.all_horizontal(
-        pl.col(name).eq_missing(pl.col(name).forward_fill().shift().over(SERIES, order_by="run_date"))
-        for name in ("checkpoint", "estimate", "se")
+        one == pl.when(is_there).then(one).forward_fill().shift().over(own, order_by="run_date") for one in numbers
     )
-    return pl.col("estimate").is_not_null() & ~same
+    return is_there & ~same.fill_null(value=False)
 
 
 def _with_limits(rows: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ Counts = npt.NDArray[np.int64]
 
 LAMBDA = 0.3  # weight of the newest night: the best of those tried for a change found within five nights
 BOUND, BOUND_AGAIN = 3.0, 4.5  # of the scale: how far one night counts, and one after a night as far on the same side
-GROWS_AFTER = 8  # nights: so old is a night that joins the baseline, so that no new level does before it can be found
+GROWS_AFTER = 8  # nights between one that joins the baseline and the newest, so that a new level can be found before it does
 N_GROWN = 60  # nights a baseline grows to
 MOST_DF = 29  # of the limits, however long the baseline: the tails of nights are heavier than the normal law's
 MARGIN, MARGIN_SHORT = 1.03, 0.005  # on the standard error, and more for each night a baseline is short of SHORT

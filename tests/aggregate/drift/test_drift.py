@@ -243,6 +243,35 @@ def test_a_night_with_nothing_new_is_no_observation():
     assert more == plain
 
 
+A, B = {"checkpoint": "A"}, {"checkpoint": "B"}
+BLOCKED = {"se": None, "reason": "refusal"}
+
+
+@pytest.mark.parametrize(
+    ("later", "reasons"),
+    [
+        ([(7.5, A), (None, B | BLOCKED), (7.5, A)], [None, "refusal", "nothing_new"]),
+        ([(7.5, A), (None, A | BLOCKED), (7.5, A)], [None, "refusal", "nothing_new"]),
+        ([(7.5, A), (7.4, B), (7.5, A), (7.4, B)], [None, None, "nothing_new", "nothing_new"]),
+        ([(7.5, A | {"se": None}), (7.5, A | {"se": None})], [None, "nothing_new"]),
+        ([(7.5, A), (7.5, A | {"se": None})], [None, None]),
+        ([(7.02, A), (7.02, B), (7.0, A)], [None, None, None]),
+    ],
+    ids=["another was blocked", "itself was blocked", "two in turn", "without an interval", "another interval", "all new"],
+)
+def test_a_stored_number_counts_once_whatever_came_between(later, reasons):
+    rows = [night(8 + n, value, **named) for n, (value, named) in enumerate(later)]
+    found = drift(table([*nights([7 + w for w in STEADY]), *rows]), n_baseline=8).sort("run_date")
+    assert found["reason"].to_list()[8:] == reasons
+    once = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    assert found["ewma"].drop_nulls()[-1] == last([*nights([7 + w for w in STEADY]), *once])["ewma"]
+
+
+def test_a_night_joins_the_baseline_when_it_is_nine_nights_old():
+    found = drift(table(nights([7 + WOBBLE[n % 8] for n in range(41)])), n_baseline=30).sort("run_date")
+    assert found["n_baseline"].to_list()[37:] == [30, 30, 31, 32]
+
+
 def test_a_blocked_night_keeps_its_reason_and_leaves_the_average_alone():
     rows = [*nights([7 + w for w in WOBBLE]), night(8, None, se=None, reason="refusal"), night(9, 7.0)]
     found = drift(table(rows), n_baseline=8).sort("run_date")
