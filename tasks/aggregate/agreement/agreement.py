@@ -139,13 +139,15 @@ def _together_rows(rated: Rated) -> Iterator[Row]:
 
 
 def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope) -> Figure:
-    estimate = krippendorff_alpha(mine, ALPHAS[metric])
     if not all(rater.has_scale for rater in rated.raters):
         return Figure(reason=AgreementReason.SCALE_NOT_DECLARED)
-    if estimate is None:
-        return Figure(reason=AgreementReason.NO_VARIATION if len(mine) > 1 else AgreementReason.TOO_FEW_ITEMS)
+    if len(mine) < 2:
+        return Figure(reason=AgreementReason.TOO_FEW_ITEMS)
     if metric in ON_LABELS and not _are_labels(mine[~np.isnan(mine)], rated.low, [rater.step for rater in rated.raters]):
         return Figure(reason=AgreementReason.NOT_ON_LABELS)
+    estimate = krippendorff_alpha(mine, ALPHAS[metric])  # of labels a pass for each: not of thousands of different numbers
+    if estimate is None:
+        return Figure(reason=AgreementReason.NO_VARIATION)
     are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=rated.are_named)
     if len(scope.prompts) < jackknife.MIN_PROMPTS or not are_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)

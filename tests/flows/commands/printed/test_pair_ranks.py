@@ -21,7 +21,7 @@ RATED = "rating [95 %, not corrected], m/1 being 0"
         pytest.param(
             said("1", "2", "a a"),
             "rank checkpoint rating [95 %, not corrected]",
-            ["– 1 separated", "– 2 separated"],
+            ["– 1 won all", "– 2 lost all"],
             id="nobody has a rank",
         ),
     ],
