@@ -94,11 +94,10 @@ def coverage(world: World, n_draws: int, n_prompts: int, seed: int) -> dict[Agre
     held = dict.fromkeys(OF_ITEMS, 0)
     for _ in range(n_draws):
         x, y, prompts = flat(*world.draw(rng.choice(6, n_prompts), rng))
-        names, clusters = np.unique(prompts, return_inverse=True)
-        counts = jackknife.left_out(len(names))
+        clusters = np.unique(prompts, return_inverse=True)[1]
         for metric in OF_ITEMS:
             estimate = pair_metric(metric, x, y)
-            replicates = jackknife.pair_replicates(metric, x, y, clusters, counts)
+            replicates = jackknife.pair_replicates(metric, x, y, clusters)
             ends = None if estimate is None else jackknife.ends(metric, estimate, replicates, LEVEL, n_prompts_alike(clusters))
             held[metric] += ends is not None and ends[0] <= truth[metric] <= ends[1]
     return {metric: n / n_draws for metric, n in held.items()}
@@ -117,7 +116,7 @@ def yes_no(
             estimate = pair_metric(metric, x, y)
             if estimate is None or not has_enough_labels(metric, np.column_stack([x, y]), clusters):
                 continue
-            replicates = jackknife.pair_replicates(metric, x, y, clusters, jackknife.left_out(n_prompts))
+            replicates = jackknife.pair_replicates(metric, x, y, clusters)
             ends = jackknife.ends(metric, estimate, replicates, LEVEL, n_prompts_alike(clusters))
             if ends is not None:
                 counts[0] += 1

@@ -117,7 +117,7 @@ def figure_of(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Fi
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     if not has_enough_labels(metric, np.column_stack([x, y]), scope.clusters):
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
-    replicates = jackknife.pair_replicates(metric, x, y, scope.clusters, jackknife.left_out(len(scope.prompts)))
+    replicates = jackknife.pair_replicates(metric, x, y, scope.clusters)
     return _with_ends(metric, estimate, replicates, scope)
 
 
@@ -151,8 +151,7 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
     are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=rated.are_named)
     if len(scope.prompts) < jackknife.MIN_PROMPTS or not are_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
-    counts = jackknife.left_out(len(scope.prompts))
-    return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, counts, ALPHAS[metric]), scope)
+    return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, ALPHAS[metric]), scope)
 
 
 def _system_rows(rated: Rated) -> Iterator[Row]:

@@ -1,12 +1,11 @@
 """Intervals of agreement: each prompt left out in turn, every figure taken anew. The figures are metrics.py.
 
-Nothing is copied: a replicate is how often each prompt is in it, and every figure is taken from sums over prompts (or, for
-ranks, over samples) weighted by those counts. Sums run in one order without BLAS where they are not of whole numbers, so that
-threads change no published byte.
+Nothing is copied: figures are made of sums over samples, and a replicate's are those of all samples less those of the group of
+prompts that it leaves out. For ranks, samples are weighted by 1 or 0, some replicates at once. Sums run in one order without
+BLAS, so that threads change no published byte.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +33,13 @@ _MAX_PAIRWISE_PROMPTS = 3_000
 Counts = npt.NDArray[np.int64]
 
 
-@lru_cache(maxsize=4)
-def left_out(n_prompts: int) -> Counts:
-    """1 where a prompt is in a replicate and 0 where it is left out, shape (prompts or MAX_GROUPS, prompts)."""
-    n_groups = min(n_prompts, MAX_GROUPS)
-    is_in = np.arange(n_prompts) % n_groups != np.arange(n_groups)[:, None]
-    return np.asarray(is_in, dtype=np.int64)
+def groups_of(clusters: Counts) -> Counts:
+    """By sample the group it is left out with: its prompt, or one of MAX_GROUPS. `clusters` numbers its prompt from 0."""
+    return np.asarray(clusters % _n_groups(clusters), dtype=np.int64)
+
+
+def _n_groups(clusters: Counts) -> int:
+    return min(int(clusters.max(initial=0)) + 1, MAX_GROUPS)
 
 
 def ends(
@@ -91,42 +91,41 @@ _LESS_FREEDOM = frozenset({
 })  # fmt: skip
 
 
-def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
-    """The metric of every replicate, shape (replicates,); NaN where undefined. None where there are too many pairs.
+def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -> Floats | None:
+    """The metric without each group of prompts, shape (groups,); NaN where undefined. None where there are too many pairs.
 
-    `clusters` numbers each sample's prompt from 0, in ascending order; `counts` is left_out(), or any counts of prompts.
+    `clusters` numbers each sample's prompt from 0, without gaps.
     """
     if metric in ALPHAS:
-        return alpha_replicates(np.column_stack([x, y]), clusters, counts, ALPHAS[metric])
+        return alpha_replicates(np.column_stack([x, y]), clusters, ALPHAS[metric])
     match metric:
         case AgreementMetric.SPEARMAN:
-            return _spearman(x, y, clusters, counts)
+            return _spearman(x, y, clusters)
         case AgreementMetric.COHEN_KAPPA | AgreementMetric.LINEAR_KAPPA:
-            return _of_labels(metric, x, y, clusters, counts)
+            return _of_labels(metric, x, y, clusters)
         case AgreementMetric.KENDALL_TAU_B | AgreementMetric.PAIRWISE_ACCURACY:
-            return _of_pairs(metric, x, y, clusters, counts)
+            return _of_pairs(metric, x, y, clusters)
         case AgreementMetric.VOTE_ACCURACY:  # the mean of what is 1 where they are the same
-            return _of_moments(AgreementMetric.BIAS, (x == y).astype(np.float64), np.zeros(len(x)), clusters, counts)
+            return _of_moments(AgreementMetric.BIAS, (x == y).astype(np.float64), np.zeros(len(x)), clusters)
         case _:
-            return _of_moments(metric, x, y, clusters, counts)
+            return _of_moments(metric, x, y, clusters)
 
 
-def alpha_replicates(values: Floats, clusters: Counts, counts: Counts, kind: AlphaKind = "ordinal") -> Floats:
+def alpha_replicates(values: Floats, clusters: Counts, kind: AlphaKind = "ordinal") -> Floats:
     """Krippendorff's alpha of every replicate; `values` of shape (samples, raters), NaN: missing."""
     is_used = np.sum(~np.isnan(values), axis=1) >= 2
-    values, clusters = values[is_used], clusters[is_used]
+    groups, n_groups, values = groups_of(clusters)[is_used], _n_groups(clusters), values[is_used]
     is_there = ~np.isnan(values)
     owner = np.nonzero(is_there)[0]
     flat = values[is_there]
     found = []
-    for some in _blocks(counts, max(values.size, 1)):
-        weights = some[:, clusters].astype(np.float64)
+    for weights in _weights(groups, n_groups, max(values.size, 1)):
         each = weights[:, owner]
         n = np.sum(each, axis=1)
-        observed, expected = np.zeros(len(some)), np.zeros(len(some))
+        observed, expected = np.zeros(len(weights)), np.zeros(len(weights))
         for placed in _placed(kind, flat, each):
             centred = placed - (np.sum(each * placed, axis=1) / np.maximum(n, 1))[:, None]
-            laid_out = np.full((len(some), *values.shape), np.nan)
+            laid_out = np.full((len(weights), *values.shape), np.nan)
             laid_out[:, is_there] = centred
             observed += np.sum(weights * within_squares(laid_out), axis=1)
             expected += np.sum(each * centred**2, axis=1) * 2 * n / np.maximum(n - 1, 1)
@@ -146,23 +145,27 @@ def _placed(kind: AlphaKind, flat: Floats, weights: Floats) -> Iterator[Floats]:
                 yield np.broadcast_to((flat == label).astype(np.float64), weights.shape)
 
 
-def _of_labels(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
-    """Cohen's kappa without weights or with linear ones: from how often each prompt has each label on either side."""
+def _of_labels(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -> Floats:
+    """Cohen's kappa without weights or with linear ones: from how often each group has each label on either side."""
     labels, places = np.unique(np.concatenate([x, y]), return_inverse=True)
-    shape = counts.shape[1], len(labels)
-    sides = [np.bincount(clusters * shape[1] + side, minlength=shape[0] * shape[1]) for side in np.split(places, 2)]
-    by_x, by_y = (counts.astype(np.float64) @ side.reshape(shape).astype(np.float64) for side in sides)  # whole numbers: exact
+    groups, shape = groups_of(clusters), (_n_groups(clusters), len(labels))
+    sides = [np.bincount(groups * shape[1] + side, minlength=shape[0] * shape[1]) for side in np.split(places, 2)]
+    by_x, by_y = (_without(side.reshape(shape)) for side in sides)
     distance = LABEL_DISTANCES[metric]
-    apart = np.bincount(clusters, weights=distance(x, y), minlength=shape[0])
+    apart = _without(np.bincount(groups, weights=distance(x, y), minlength=shape[0]))
     n = np.maximum(np.sum(by_x, axis=1), 1)
     expected = np.einsum("rl,lm,rm->r", by_x, distance(labels[:, None], labels[None, :]), by_y, optimize=False) / n
-    return _ratio(expected - np.einsum("rp,p->r", counts.astype(np.float64), apart), expected)
+    return _ratio(expected - apart, expected)
 
 
-def _spearman(x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
+def _without(own: Floats | Counts) -> Floats:
+    """The sums of all groups less each group's own, along the first axis."""
+    return np.asarray(np.sum(own, axis=0) - own, dtype=np.float64)
+
+
+def _spearman(x: Floats, y: Floats, clusters: Counts) -> Floats:
     found = []
-    for some in _blocks(counts, len(x)):
-        weights = some[:, clusters].astype(np.float64)
+    for weights in _weights(groups_of(clusters), _n_groups(clusters), len(x)):
         (rank_x, n), (rank_y, _) = _midranks(x, weights), _midranks(y, weights)
         dx, dy = rank_x - (n[:, None] + 1) / 2, rank_y - (n[:, None] + 1) / 2
         below = np.sqrt(np.sum(weights * dx**2, axis=1) * np.sum(weights * dy**2, axis=1))
@@ -170,13 +173,13 @@ def _spearman(x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
     return np.concatenate(found)
 
 
-def _of_moments(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats:
-    """Pearson, quadratic kappa and bias: ratios of sums, which are first taken over each prompt's samples."""
+def _of_moments(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -> Floats:
+    """Pearson, quadratic kappa and bias: ratios of sums."""
     shift = float(np.mean(np.concatenate([x, y])))
     a, b = x - shift, y - shift
-    columns = np.stack([np.ones_like(a), a, b, a * a, b * b, a * b])
-    per_prompt = np.stack([np.bincount(clusters, weights=column, minlength=counts.shape[1]) for column in columns])
-    n, sum_a, sum_b, sum_aa, sum_bb, sum_ab = np.einsum("rp,kp->kr", counts.astype(np.float64), per_prompt)
+    columns = (np.ones_like(a), a, b, a * a, b * b, a * b)
+    own = [np.bincount(groups_of(clusters), weights=column, minlength=_n_groups(clusters)) for column in columns]
+    n, sum_a, sum_b, sum_aa, sum_bb, sum_ab = map(_without, own)
     n = np.maximum(n, 1)
     mean_a, mean_b = sum_a / n, sum_b / n
     var_a, var_b = np.maximum(sum_aa / n - mean_a**2, 0), np.maximum(sum_bb / n - mean_b**2, 0)
@@ -189,44 +192,43 @@ def _of_moments(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts,
     return _ratio(expected - (sum_aa + sum_bb - 2 * sum_ab) / n, expected)
 
 
-def _of_pairs(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, counts: Counts) -> Floats | None:
-    """Kendall's tau-b and pairwise accuracy: quadratic forms in the counts of prompts, in whole numbers."""
-    if len(x) > MAX_PAIRWISE_ITEMS or counts.shape[1] > _MAX_PAIRWISE_PROMPTS:
+def _of_pairs(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -> Floats | None:
+    """Kendall's tau-b and pairwise accuracy: sums over pairs of samples, in whole numbers."""
+    if len(x) > MAX_PAIRWISE_ITEMS or int(clusters.max()) >= _MAX_PAIRWISE_PROMPTS:
         return None
-    weights = counts.astype(np.float64)
-    # Whole numbers below 2**53: exact, whatever the order in which BLAS adds them up.
-    sums = [np.sum((weights @ form) * weights, axis=1) for form in _pair_forms(metric, x, y, clusters, counts.shape[1])]
+    groups, n_groups = groups_of(clusters), _n_groups(clusters)
+    forms = _pair_forms(metric, x, y, groups, n_groups)
+    sums = [form.sum() - form.sum(axis=0) - form.sum(axis=1) + np.diag(form) for form in forms]
     if metric is AgreementMetric.KENDALL_TAU_B:
         return _ratio(sums[0], np.sqrt(sums[1] * sums[2]))
-    n_each = np.bincount(clusters, minlength=counts.shape[1]).astype(np.float64)
-    n, n_copies = np.sum(weights * n_each, axis=1), np.sum(weights**2 * n_each, axis=1)
-    return _ratio(sums[0] - n_copies, n**2 - n_copies)
+    n = _without(np.bincount(groups, minlength=n_groups))
+    return _ratio(sums[0] - n, n**2 - n)  # a sample is no pair with itself
 
 
-def _pair_forms(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts, n_prompts: int) -> list[Floats]:
-    """Sums over the ordered pairs of samples of every two prompts, each of shape (prompts, prompts)."""
-    order = np.argsort(clusters, kind="stable")
-    x, y, clusters = x[order], y[order], clusters[order]
-    starts = np.flatnonzero(np.diff(clusters, prepend=-1))
+def _pair_forms(metric: AgreementMetric, x: Floats, y: Floats, groups: Counts, n_groups: int) -> list[Floats]:
+    """Sums over the ordered pairs of samples of every two groups, each of shape (groups, groups)."""
+    order = np.argsort(groups, kind="stable")
+    x, y, groups = x[order], y[order], groups[order]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
     is_tau = metric is AgreementMetric.KENDALL_TAU_B
-    forms = [np.zeros((n_prompts, n_prompts)) for _ in range(3 if is_tau else 1)]
+    forms = [np.zeros((n_groups, n_groups)) for _ in range(3 if is_tau else 1)]
     for rows, signs_x, signs_y in sign_blocks(x, y):
         pieces = [signs_x * signs_y, np.abs(signs_x), np.abs(signs_y)] if is_tau else [signs_x == signs_y]
-        mine = np.flatnonzero(np.diff(clusters[rows], prepend=-1))  # a prompt stands once in the rows summed by it
+        mine = np.flatnonzero(np.diff(groups[rows], prepend=-1))  # a group stands once in the rows summed by it
         for form, piece in zip(forms, pieces, strict=True):
             summed = np.add.reduceat(np.add.reduceat(piece, mine, axis=0, dtype=np.int32), starts, axis=1)
-            form[np.ix_(clusters[rows][mine], clusters[starts])] += summed
+            form[np.ix_(groups[rows][mine], groups[starts])] += summed
     return forms
 
 
-def _midranks(values: Floats, weights: npt.NDArray[np.float64] | Counts) -> tuple[Floats, Floats]:
+def _midranks(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Midranks of values that stand `weights` times each, shape (replicates, n), and each replicate's number of values."""
     order = np.argsort(values, kind="stable")
     sorted_values = values[order]
     starts = np.flatnonzero(np.diff(sorted_values, prepend=np.nan) != 0)
     group = np.empty(len(values), dtype=np.int64)
     group[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
-    sums = np.add.reduceat(weights[:, order].astype(np.float64), starts, axis=1)
+    sums = np.add.reduceat(weights[:, order], starts, axis=1)
     middle = np.cumsum(sums, axis=1) - sums / 2 + 0.5
     return middle[:, group], np.sum(sums, axis=1)
 
@@ -236,8 +238,9 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return found
 
 
-def _blocks(counts: Counts, n_items: int) -> Iterator[Counts]:
+def _weights(groups: Counts, n_groups: int, n_items: int) -> Iterator[Floats]:
+    """1 where a sample is in a replicate and 0 where it is left out, shape (replicates, samples), some replicates at a time."""
     size = max(1, _BLOCK_CELLS // n_items)
-    for start in range(0, len(counts), size):
+    for start in range(0, n_groups, size):
         check_not_stopped()
-        yield counts[start : start + size]
+        yield (groups != np.arange(start, min(start + size, n_groups))[:, None]).astype(np.float64)

@@ -25,10 +25,8 @@ def rateable(points: Floats, judged: Flags, anchor: int | None) -> list[RatingRe
     chosen = groups[int(np.argmax(size))] if anchor is None or size[anchor] < 2 else groups[anchor]
     core: Flags = np.asarray(groups == chosen)
     if core.sum() < 2:  # nobody is rated: who won or lost everything, did so against all it met
-        won, lost = ((of > 0).any(axis=1).tolist() for of in (points, points.T))
-        return [
-            _why(is_judged=won[i] or lost[i], is_joined=True, is_above=not lost[i], is_below=not won[i]) for i in range(n)
-        ]
+        won, lost = (np.asarray(of.sum(axis=1) > 0).tolist() for of in (points, points.T))
+        return [_why(is_judged=won[i] or lost[i], is_joined=True, is_above=not lost[i], is_below=not won[i]) for i in range(n)]
     home = islands[np.argmax(core)]
     above, below = _reaching(points > 0, core), _reaching((points > 0).T, core)
     return [

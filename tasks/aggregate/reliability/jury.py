@@ -11,7 +11,7 @@ from schemas.statuses.nights import JuryMetric, ReliabilityReason
 from schemas.statuses.people import AgreementMetric
 from schemas.tables.nights import JURY
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, left_out, pair_replicates
+from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, pair_replicates
 from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.intervals import LEVEL, on_grid, without_rounding
 from tasks.aggregate.reliability.components import image_means
@@ -61,7 +61,8 @@ def _rows(judges: list[str], values: Floats, prompts: list[str]) -> Iterator[dic
 
 
 def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
-    clusters, counts = _drawn(prompts)
+    clusters = _clusters(prompts)
+    are_enough = len(set(prompts)) >= MIN_PROMPTS
     for metric in _PAIRS:
         if len(both) < 2:
             yield {"metric": metric.value} | _shown(None, None, ReliabilityReason.TOO_FEW_ITEMS)
@@ -69,8 +70,8 @@ def _pair_rows(both: Floats, prompts: list[str]) -> Iterator[dict[str, object]]:
         x, y = both[:, 0], both[:, 1]
         figure = pair_metric(metric, x, y)
         if metric in _OF_MOMENTS:
-            is_drawn = figure is not None and has_enough_labels(metric, both, clusters)
-            replicates = pair_replicates(metric, x, y, clusters, counts) if is_drawn and counts is not None else None
+            is_drawn = are_enough and figure is not None and has_enough_labels(metric, both, clusters)
+            replicates = pair_replicates(metric, x, y, clusters) if is_drawn else None
             found = None if figure is None else ends(metric, figure, replicates, LEVEL, n_prompts_alike(clusters))
         else:
             found = rank_ends(metric, figure, both, clusters)
@@ -81,7 +82,7 @@ def _whole_rows(judges: list[str], values: Floats, prompts: list[str]) -> Iterat
     named = {"judge_a": WHOLE_JURY, "judge_b": WHOLE_JURY, "n_judges": len(judges)}
     n_each = np.sum(~np.isnan(values), axis=1)
     (pairable, of_pairable), (complete, of_complete) = (
-        (values[is_in], _drawn([prompts[row] for row in np.flatnonzero(is_in)])[0])
+        (values[is_in], _clusters([prompts[row] for row in np.flatnonzero(is_in)]))
         for is_in in (n_each >= 2, n_each == len(judges))
     )
     metric: dict[str, object] = {"metric": AgreementMetric.KRIPPENDORFF_ALPHA.value, "n_items": len(pairable)}
@@ -116,9 +117,8 @@ def intraclass(values: Floats) -> dict[JuryMetric, float | None]:
     }
 
 
-def _drawn(prompts: list[str]) -> tuple[Counts, Counts | None]:
-    names, clusters = np.unique(prompts, return_inverse=True)
-    return clusters.astype(np.int64), left_out(len(names)) if len(names) >= MIN_PROMPTS else None
+def _clusters(prompts: list[str]) -> Counts:
+    return np.unique(prompts, return_inverse=True)[1].astype(np.int64)
 
 
 def _shown(figure: float | None, found: tuple[float, float] | None, reason: ReliabilityReason) -> dict[str, object]:

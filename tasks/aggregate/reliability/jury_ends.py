@@ -11,7 +11,7 @@ import numpy as np
 from schemas.statuses.nights import JuryMetric
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.jackknife import MAX_GROUPS, MIN_PROMPTS, Counts, ends
+from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, groups_of
 from tasks.aggregate.agreement.metrics import Floats, within_squares
 from tasks.aggregate.intervals import LEVEL, jackknife_error, t_quantile
 from tasks.stopping import check_not_stopped
@@ -33,7 +33,7 @@ def rank_ends(metric: AgreementMetric, figure: float | None, values: Floats, clu
     check_not_stopped()
     places = np.where(is_there, np.searchsorted(levels, np.where(is_there, values, levels[0])), -1)
     without = spearman_without if metric is AgreementMetric.SPEARMAN else alpha_without
-    return ends(metric, figure, without(places, _groups(clusters), len(levels)), LEVEL, n_prompts_alike(clusters))
+    return ends(metric, figure, without(places, groups_of(clusters), len(levels)), LEVEL, n_prompts_alike(clusters))
 
 
 def intraclass_ends(figures: Mapping[JuryMetric, float | None], values: Floats, clusters: Counts) -> dict[JuryMetric, Ends]:
@@ -45,7 +45,7 @@ def intraclass_ends(figures: Mapping[JuryMetric, float | None], values: Floats, 
     found: dict[JuryMetric, Ends] = dict.fromkeys(JuryMetric)
     if not _is_enough(values, clusters):
         return found
-    k, made = values.shape[1], intraclass_without(values, _groups(clusters))
+    k, made = values.shape[1], intraclass_without(values, groups_of(clusters))
     df = max(1.0, min(float(len(made[0])), n_prompts_alike(clusters)) - _LESS_FREEDOM)
     for (kind, of_mean), replicates in zip(_KINDS, made, strict=True):
         figure = figures[kind]
@@ -79,10 +79,6 @@ def _of_mean(one: float, k: int) -> float:
 def _is_enough(values: Floats, clusters: Counts) -> bool:
     n_prompts = int(clusters.max(initial=-1)) + 1
     return n_prompts >= MIN_PROMPTS and has_enough_labels(AgreementMetric.KRIPPENDORFF_ALPHA, values, clusters)
-
-
-def _groups(clusters: Counts) -> Counts:
-    return np.asarray(clusters % min(int(clusters.max()) + 1, MAX_GROUPS), dtype=np.int64)
 
 
 def intraclass_without(values: Floats, groups: Counts) -> tuple[Floats, Floats]:

@@ -1,5 +1,7 @@
 """Intervals of agreement: closed forms, laws, what has none, and a short form of benchmarks/simulations/agreement.py."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from tasks.aggregate.agreement.metrics import pair_metric
 
 
 def interval(metric: AgreementMetric, x: np.ndarray, y: np.ndarray, clusters: np.ndarray) -> tuple[float, float] | None:
-    replicates = jackknife.pair_replicates(metric, x, y, clusters, jackknife.left_out(int(clusters.max()) + 1))
+    replicates = jackknife.pair_replicates(metric, x, y, clusters)
     return jackknife.ends(metric, pair_metric(metric, x, y), replicates, 0.95)
 
 
@@ -41,13 +43,23 @@ def test_on_fishers_z_it_is_tukeys_formula_written_out() -> None:
 
 def test_a_thousand_groups_stand_for_more_prompts() -> None:
     """Each prompt is left out once, and the standard error of a mean is that of single prompts to a few per cent."""
-    counts = jackknife.left_out(2500)
-    assert counts.shape == (jackknife.MAX_GROUPS, 2500)
-    assert np.all((1 - counts).sum(axis=0) == 1)
+    sizes = np.bincount(jackknife.groups_of(np.arange(2500)))
+    assert (len(sizes), set(sizes.tolist())) == (jackknife.MAX_GROUPS, {2, 3})
     x, y = np.random.default_rng(3).normal(size=(2, 2500))
     low, high = interval(AgreementMetric.BIAS, x, y, np.arange(2500))
     theirs = stats.ttest_1samp(x - y, 0).confidence_interval(0.95)
     assert high - low == pytest.approx(theirs.high - theirs.low, rel=0.08)
+
+
+@pytest.mark.parametrize("metric", [AgreementMetric.BIAS, AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.COHEN_KAPPA])
+def test_memory_does_not_grow_as_prompts_times_groups(metric: AgreementMetric) -> None:
+    """A cell for each prompt and group was 16 kB a prompt."""
+    x, y = np.random.default_rng(8).integers(0, 11, (2, 20_000)).astype(float)
+    tracemalloc.start()
+    jackknife.pair_replicates(metric, x, y, np.arange(20_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_an_interval_of_correlated_samples_is_wider_than_one_of_independent_ones() -> None:

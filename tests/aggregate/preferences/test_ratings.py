@@ -122,10 +122,14 @@ UNRATED = {
     "orders that disagree are ties": (CIRCLE + said("4", "1", "a a a f"), {}),
     "nothing read": (CIRCLE + said("4", "1", "? a? ?="), {"4": "not_judged"}),
     "nobody came back": (
-        said("1", "2", "a a a") + said("2", "3", "a a"), {"1": "won_all", "2": "separated", "3": "lost_all"},
+        said("1", "2", "a a a") + said("2", "3", "a a"),
+        {"1": "won_all", "2": "separated", "3": "lost_all"},
     ),
     "one won every pair of two": (said("2", "1", "a " * 18), {"2": "won_all", "1": "lost_all"}),
-    "one won, another was not read": (said("2", "1", "a ") + said("3", "1", "?"), {"2": "won_all", "1": "lost_all", "3": "not_judged"}),
+    "one won, another was not read": (
+        said("2", "1", "a") + said("3", "1", "?"),
+        {"2": "won_all", "1": "lost_all", "3": "not_judged"},
+    ),
     "all unjudged": (said("1", "2", "? ?"), dict.fromkeys("12", "not_judged")),
 }
 

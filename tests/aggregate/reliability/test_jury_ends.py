@@ -8,7 +8,7 @@ import pytest
 from benchmarks.simulations.jury import draw, figures
 from schemas.statuses.nights import JuryMetric
 from schemas.statuses.people import AgreementMetric
-from tasks.aggregate.agreement.jackknife import alpha_replicates, left_out, pair_replicates
+from tasks.aggregate.agreement.jackknife import alpha_replicates, pair_replicates
 from tasks.aggregate.reliability.jury import intraclass
 from tasks.aggregate.reliability.jury_ends import (
     MAX_LEVELS,
@@ -40,13 +40,13 @@ def placed(values):
 def test_alpha_without_each_prompt_is_that_of_what_is_left(n_judges, gaps):
     values, clusters = drawn(1, n_judges=n_judges, gaps=gaps)
     places, n_levels = placed(values)
-    theirs = alpha_replicates(values, clusters, left_out(40))
+    theirs = alpha_replicates(values, clusters)
     assert alpha_without(places, clusters, n_levels) == pytest.approx(theirs, rel=1e-12)
 
 
 def test_spearman_without_each_prompt_is_that_of_what_is_left():
     values, clusters = drawn(2, n_judges=2)
-    theirs = pair_replicates(SPEARMAN, *values.T, clusters, left_out(40))
+    theirs = pair_replicates(SPEARMAN, *values.T, clusters)
     assert spearman_without(placed(values)[0], clusters, placed(values)[1]) == pytest.approx(theirs, rel=1e-12)
 
 
