@@ -19,6 +19,8 @@ Cell = tuple[str, ...]
 Left = Callable[[str], Mapping[str, int]]
 """By a judge's name, the checkpoints that it was asked no more about, as "model/checkpoint", and the looks after which."""
 _JUDGE = CELL.index("judge_model")
+_LEAST = 0.001
+"""Of the information: a first look has seen some, or the rules of a look divide by nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Reached:
         counts = [[sum(now)] for now in counts] if is_pooled else counts
         whole = sum(1 / n for n in counts[-1])
         shares = {
-            place + 1: round(whole / sum(1 / n for n in now), 3)
+            place + 1: max(_LEAST, round(whole / sum(1 / n for n in now), 3))
             for place, now in enumerate(counts)
             if fewest[place] >= max(1, floor) or place == len(counts) - 1
         }

@@ -89,6 +89,13 @@ def test_what_a_look_has_seen(planned: dict[str, list[int]], number: int, floor:
     assert Reached(number, planned).at(number, list(planned), floor) == expected
 
 
+def test_a_first_look_at_next_to_nothing_leaves_the_others_able_to_find_something() -> None:
+    look = Reached(3, {"a": [5, 6_000, 12_000]}).at(3, ["a"], 5)
+    assert look is not None
+    assert look.shares == (0.001, 0.5, 1.0)
+    assert (look.p(0.01) < 0.02, look.level(0.95) < 0.98) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("number", "floor", "expected"),
     [(2, 5, Look((0.26, 0.508), (0.754, 1.0))), (2, 18, Look((0.508,), (0.754, 1.0))), (1, 18, None)],
