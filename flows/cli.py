@@ -9,10 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 from typing import NoReturn
 
 from flows.observability.log_lines import complain
+from flows.observability.standard_streams import let_readers_leave
 from schemas.errors import NO_ROOM, NOT_A_FOLDER, NOT_WRITABLE, StoppedError, StoreError, remedy
 from tasks.stopping import hung_up
 
@@ -44,8 +44,7 @@ def main() -> NoReturn:
     gc.set_threshold(_GC_THRESHOLD)
     os.environ.update(ALLOCATOR | os.environ)
     _leave_loopback_to_itself()
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal of another encoding shows all that it can
+    let_readers_leave()
     code = run(sys.argv[1:])
     if is_told:  # said here: the signal may have come amid a print
         complain("stopped, nothing is in flight; run the same command again to continue")
@@ -68,9 +67,6 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except SystemExit as stop:  # a signal's, before there was a run to stop
         return stop.code if isinstance(stop.code, int) else EXIT_FAULT if stop.code else 0
-    except BrokenPipeError:  # the reader of our output, such as `head`, has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except BaseException as error:  # noqa: BLE001 - also what is no Exception: a library in Rust that panics
         return _unforeseen(error)
 
@@ -86,8 +82,6 @@ def _command(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         if stop.code == EXIT_INTERRUPTED:  # what Typer makes of Ctrl-C, in silence
             raise KeyboardInterrupt from None
-        if isinstance(stop.__context__, BrokenPipeError):  # its reader left while the help was printed
-            raise stop.__context__ from None
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where a full disk still gets its sentence
         return stop.code if isinstance(stop.code, int) else 0

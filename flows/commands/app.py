@@ -6,8 +6,6 @@ A command's module is imported when the command is called: a help text and a tab
 import ast
 import errno
 import functools
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -133,9 +131,6 @@ def _exiting(command: Callable[..., int]) -> Callable[..., None]:
         except SalonError as error:
             _tell(str(error))
             raise typer.Exit(error.exit_code) from error
-        except BrokenPipeError as error:  # the reader of our output, such as `head`, has gone
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from error
         except Exception as error:
             from flows.observability.terminal import PREFECT_IS_AWAY, is_prefect_away
 

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from flows.observability.standard_streams import has_reader
 from flows.observability.terminal import indented, name_of, one_line, result_console
 from rubrics.declaration import DECLARATION
 from rubrics.golden import rewrite_requests
@@ -40,8 +41,8 @@ def parse(
         with nullcontext(sys.stdin.buffer) if str(jsonl) == "-" else jsonl.open("rb") as lines:
             for line in parse_jsonl(instrument, lines, chosen, is_explained=explain):
                 print(line)
-    except BrokenPipeError:
-        raise
+                if not has_reader():  # and more lines may come for as long as anybody likes
+                    break
     except OSError as error:
         raise InputError(
             f"{jsonl}: cannot be read: {error.strerror}; name a file of JSON lines, or - for standard input"

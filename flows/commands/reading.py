@@ -156,7 +156,7 @@ def as_text(rows: Sequence[LeaderboardRow], pairs: Sequence[PairBoard], form: Fo
     won = [row for board in pairs for row in board.comparisons] if not rows else []
     of = {name: getattr(publication, name) for name in ("benchmark", "run_date", "publication_id")}
     if form is Format.CSV:
-        frame = PREFERENCES.frame(won) if won else leaderboard(rows)
+        frame = pl.DataFrame(won, schema=PREFERENCES.empty().schema) if won else leaderboard(rows)
         return to_csv(frame.with_columns(**{name: pl.lit(value) for name, value in of.items()})).decode()
     if form is Format.JSON:
         listed = won or [asdict(row) for row in rows]

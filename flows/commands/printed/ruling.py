@@ -90,7 +90,7 @@ class Told:
         if self.caveats.withdrawn is not None:
             return f"Undecided: {self.caveats.withdrawn.told}. Nothing is ruled by it; name another publication."
         if newer is not None and self.verdict is not Outcome.REGRESSION:
-            was = "was" if newer.is_read else "may not have been"
+            was = "was not" if newer.is_read else "may not have been"
             return f"Undecided: the newest publication {was} looked at, {self._not_looked_at}"
         if none_current is not None and self.verdict is not Outcome.REGRESSION:
             return f"Undecided: {none_current}, ruled on below. Name it to go by that."
@@ -107,8 +107,8 @@ class Told:
 
     @property
     def _not_looked_at(self) -> str:
-        newer = self.caveats.newer
-        return "" if newer is None else f"{newer.told}. What is ruled on below is of {self.found.run_date}."
+        newer, found = self.caveats.newer, self.found
+        return "" if newer is None else f"{newer.told}. What is ruled on below is {found.publication_id[:12]} of {found.run_date}."
 
     @property
     def judge_moved(self) -> list[str]:

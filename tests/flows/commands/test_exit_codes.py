@@ -137,3 +137,17 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     ended = _salon(tmp_path, "--help", stdout=writer)
     os.close(writer)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_lines_without_end_are_read_until_nobody_reads_the_answers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "flows", "parse", "--rubric", "alignment", "--jsonl", "-"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    reader, writer = os.pipe()
+    os.close(reader)
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=writer) as started:
+        os.close(writer)
+        assert started.stdin is not None
+        with pytest.raises(BrokenPipeError), started.stdin as lines:
+            for _ in range(1_000_000):
+                lines.write(b'{"raw": "Score: 3"}\n')
+        assert started.wait(timeout=60) == 0

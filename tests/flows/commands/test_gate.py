@@ -273,6 +273,17 @@ def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
     assert push(BASELINE="nobody")[0] == 2
 
 
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_a_reader_that_leaves_changes_no_exit_code(published: Path, form: str) -> None:
+    """`salon gate … 2>&1 | head -1` of a job that goes by every exit code of a pipe."""
+    command = [sys.executable, "-m", "flows", "gate", "--lake", str(published.parents[3]), "--baseline", "pa|nter/step-2"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([*command, "--format", form], cwd=ACTION.parents[1], stdout=writer, stderr=writer, check=False)
+    os.close(writer)
+    assert ended.returncode == 1
+
+
 def test_a_newer_publication_that_is_not_current_is_not_passed_over(
     salon: Callable[..., Said], tmp_path: Path, published: Path
 ) -> None:
@@ -284,7 +295,8 @@ def test_a_newer_publication_that_is_not_current_is_not_passed_over(
     assert short.why_not_current == "1 of its 1 cells lack replies, and none of the current one's 3"
     newer = f"{'e' * 12} of 2026-11-04, did not become current: {short.why_not_current}. Next: "
     said = salon(*asked)
-    assert (said.code, newer in said.out) == (1, True), said
+    assert (said.code, f"the newest publication was not looked at, a newer publication, {newer}" in said.out) == (1, True), said
+    assert f" What is ruled on below is {published.name[:12]} of {DAY}." in said.out, "both may be of one date"
     assert salon(*asked, "--allow-unknown").code == 0
     assert salon("gate", published.name, *asked[1:]).code == 0, "it was named"
     told = json.loads(salon(*asked, "--format", "json").out)

@@ -171,6 +171,17 @@ def test_of_pairs_alone_every_format_holds_the_win_rates(tmp_path: Path, salon: 
         assert (refused.code, why in refused.err) == (2, True), refused
 
 
+def test_pairs_of_an_older_release_have_null_where_it_had_no_column(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    name = PublicationName("nightly", "f" * 64, DAY)
+    path = publish(tmp_path / "lake", Draft(name, tables_of_pairs(), {})).folder / "preferences.parquet"
+    older = pl.read_parquet(path).drop(PREFERENCES.later)
+    path.unlink()
+    older.write_parquet(path)
+    said = salon("table", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(said.out)))
+    assert (said.code, len(rows), {row["n_unanswered"] for row in rows}) == (0, 3, {""}), said
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
 def test_a_dimension_without_a_total_is_left_out_of_what_people_read(
     tmp_path: Path, salon: Callable[..., Said], form: str
