@@ -1,16 +1,17 @@
 """The trend as images for the Prefect UI: headline means over a model's checkpoints, and over the nights with their limits."""
 
 import base64
-import re
 from collections.abc import Iterator
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from schemas.lineage import oldest_first
 from schemas.metrics import HEADLINE
 from tasks.publish.exports import escape_markdown
-from tasks.publish.leaderboard import leaderboard_rows
+from tasks.publish.leaderboard import leading
 from tasks.publish.report.drawing import drawable
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def trend_markdown(cells: pl.DataFrame, drift: pl.DataFrame | None) -> str:
 def _over_checkpoints(cells: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChart"]]:
     import altair as alt
 
-    for named, rows in groupby(leaderboard_rows(cells), key=lambda row: (row.rubric_id, row.dimension, row.judge_model)):
-        shown = [row for row in rows if row.estimate is not None]
-        if len(shown) <= len({row.model for row in shown}):
+    for named, rows in groupby(leading(cells), key=itemgetter("rubric_id", "dimension", "judge_model")):
+        shown = [row for row in rows if row["estimate"] is not None]
+        if len(shown) <= len({row["model"] for row in shown}):
             continue  # no model has two checkpoints
         names = ("model", "checkpoint", "estimate", "ci_low", "ci_high")
-        order = sorted({row.checkpoint for row in shown}, key=_natural)
-        base = alt.Chart(alt.InlineData(values=[{name: getattr(row, name) for name in names} for row in shown])).encode(
+        order = list(dict.fromkeys(row["checkpoint"] for row in sorted(shown, key=lambda row: oldest_first(row)[1:])))
+        base = alt.Chart(alt.InlineData(values=[{name: row[name] for name in names} for row in shown])).encode(
             x=alt.X("checkpoint:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)), color=alt.Color("model:N")
         )
         score = alt.Y("estimate:Q", title="mean, 95 % interval", scale=alt.Scale(zero=False))
@@ -107,11 +108,6 @@ def _carried_over(bridged: pl.DataFrame) -> str:
     judges = " and ".join(sorted(bridged["measured_by"].unique()))
     last_night = max(bridged["run_date"].to_list())
     return f" (hollow, up to {last_night}: {judges}, carried over by a bridge)"
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts step-2 before step-10."""
-    return [(int(digits or -1), text) for digits, text in re.findall(r"(\d+)|(\D+)", name)]
 
 
 def _titled(rubric_id: object, dimension: object, judge_model: object, model: object = None) -> str:

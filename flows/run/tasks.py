@@ -201,5 +201,5 @@ def publish_tables(context: StageContext, tables: RunTables) -> Published:
     page = report_page(name, tables.by_table, said, gallery, is_pictured=is_pictured, cards=cards, kinds=kinds)
     pages = {REPORT: page}
     cache = None if tables.is_proof else kept_tiles(context)
-    further = compare_pages(context.lake, context.ids, cells, context.rubrics, name, n_pictured, cache)
+    further = compare_pages(context.lake, context.ids, tables.by_table, context.rubrics, name, n_pictured, cache)
     return publish(context.lake.root, Draft(name, tables.by_table, said, pages, further=further))

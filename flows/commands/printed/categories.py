@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.observability.terminal import Console, name_of, one_line
-from schemas.metrics import NO_TOTAL, TOTALS, is_headline, means_for_prompts_like_these
+from schemas.metrics import NO_TOTAL, TOTALS, headlines, means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from tasks.publish.leaderboard import LeaderboardRow
 from tasks.publish.standings.categories import worse_categories
@@ -19,11 +19,13 @@ _STYLES = {CellStatus.OK: "", CellStatus.NO_INTERVAL: "yellow", CellStatus.BLOCK
 def print_categories(console: Console, rows: Sequence[LeaderboardRow], cells: pl.DataFrame) -> None:
     """For each judge and leading dimension of the rows its means by category; nothing where there is but one category.
 
-    `rows` are of one rubric, over all categories and in the order they are to stand; `cells` its benchmark_long. More
+    `rows` are of one rubric, over all categories and in the order they are to stand; `cells` its placed ones. More
     categories than the terminal is wide for go into further blocks.
     """
     means = means_for_prompts_like_these(cells).filter(~pl.col("category").is_in(TOTALS))
-    leading = [row for row in rows if is_headline(row.dimension, [one.dimension for one in rows]) and row.reason not in NO_TOTAL]
+    primary = headlines(cells)
+    of_claims = [row for row in rows if (row.rubric_id, row.dimension) in primary] or rows  # or what --dimension names
+    leading = [row for row in of_claims if row.reason not in NO_TOTAL]
     for judge_model, dimension in dict.fromkeys((row.judge_model, row.dimension) for row in leading):
         mine = [row for row in leading if (row.judge_model, row.dimension) == (judge_model, dimension)]
         found = means.filter(judge_model=judge_model, dimension=dimension).sort("category").to_dicts()

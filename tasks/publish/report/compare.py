@@ -13,8 +13,9 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.identities import RunIds
-from schemas.metrics import natural_key
+from schemas.lineage import oldest_first
 from schemas.tables.stored import SAMPLES
+from schemas.tables.table import Table
 from tasks.lake.pictures import StoredDataset
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import number_of
@@ -26,6 +27,7 @@ from tasks.publish.report.picking import judged_samples
 from tasks.publish.report.sheets import Shown, Tiles
 from tasks.publish.report.side_by_side import Index, Prompt, Shot
 from tasks.publish.report.tile_cache import TileCache
+from tasks.publish.standings.placed_cells import placed
 from tasks.stopping import check_not_stopped
 
 START = "compare.html"
@@ -44,7 +46,7 @@ _KEYS = ("prompt_id", "sample_id", "model", "checkpoint", "category")
 def compare_pages(
     lake: Lake,
     ids: RunIds,
-    cells: pl.DataFrame,
+    tables: Mapping[Table, pl.DataFrame],
     rubrics: Mapping[str, Rubric],
     name: PublicationName,
     max_samples: int = MAX_SAMPLES,
@@ -52,14 +54,17 @@ def compare_pages(
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of each file, one at a time: sheets and pages of all judged samples, and last the page they start from.
 
-    `cells` is benchmark_long, for the contestants and their dimensions. Nothing where nothing was judged. Without a `cache` every
-    picture is looked at.
+    `tables` are those of the publication, for the contestants' order and the dimensions that claims are made of. Nothing where
+    nothing was judged. Without a `cache` every picture is looked at.
     """
     if not has_pages(lake, ids, max_samples):
         return
     samples, n_left = chosen(lake, ids, max_samples)
-    made_by = samples.select("model", "checkpoint").unique().iter_rows()
-    contestants = sorted(made_by, key=lambda one: (one[0], natural_key(one[1]), one[1]))
+    cells = placed(tables)
+    made_by = samples.select("model", "checkpoint").unique()
+    known = cells.select("model", "checkpoint", "place").drop_nulls().unique()
+    rows = made_by.join(known, on=["model", "checkpoint"], how="left").to_dicts()
+    contestants = [(row["model"], row["checkpoint"]) for row in sorted(rows, key=oldest_first)]
     index = Index(contestants, cells)
     dataset = StoredDataset(lake, ids.dataset_id)
     texts, twins = texts_by_sample(dataset, samples["sample_id"]), _twins(dataset, samples["sample_id"])

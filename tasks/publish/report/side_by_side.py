@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 
 import polars as pl
 
-from schemas.metrics import HEADLINE, is_headline
+from schemas.metrics import HEADLINE, headlines
 from schemas.statuses.rows import ScoreStatus
 from tasks.publish.report.asks import Ask, cut
 from tasks.publish.report.sheets import Shown
@@ -42,12 +42,13 @@ class Index:
     """What the start page knows: of each prompt its page, of each sample its picture's place, its score by rubric and judge."""
 
     def __init__(self, contestants: Sequence[tuple[str, str]], cells: pl.DataFrame) -> None:
+        """`cells` are placed."""
         is_one_model = len({model for model, _ in contestants}) == 1
         self.contestants = [checkpoint if is_one_model else f"{model} / {checkpoint}" for model, checkpoint in contestants]
         self._number = {contestant: index for index, contestant in enumerate(contestants)}
-        by_rubric = cells.select("rubric_id", "dimension").unique().group_by("rubric_id").agg("dimension").sort("rubric_id")
-        self.leading = {one: {key for key in keys if is_headline(key, keys)} for one, keys in by_rubric.iter_rows()}
-        self.rubrics = list(self.leading)
+        primary = headlines(cells)
+        self.rubrics = sorted(cells["rubric_id"].unique())
+        self.leading = {rubric: {key for of, key in primary if of == rubric} for rubric in self.rubrics}
         self.judges = sorted(cells["judge_model"].unique())
         self._scored_by = [(rubric, judge) for rubric in self.rubrics for judge in self.judges]
         self.prompts: list[tuple[str, str | None, str, str]] = []

@@ -90,9 +90,15 @@ def test_the_trend_has_an_image_for_each_series_there_is(board: pl.DataFrame, se
         assert ET.fromstring(svg).get("width")
 
 
-def test_checkpoints_stand_in_their_natural_order() -> None:
-    (svg,) = images(trend_markdown(cells("step-10", "step-2"), None))
-    assert svg.index(">step-2<") < svg.index(">step-10<")
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [([None] * 4, ["base", "step-2", "step-10", "final"]), ([3, 1, 2, 4], ["final", "step-10", "step-2", "base"])],
+    ids=["by their names", "as declared"],
+)
+def test_checkpoints_stand_oldest_first(places: list[int | None], expected: list[str]) -> None:
+    board = cells("step-2", "final", "step-10", "base").with_columns(place=pl.Series(places, dtype=pl.Int64))
+    (svg,) = images(trend_markdown(board, None))
+    assert sorted(expected, key=lambda name: svg.index(f">{name}<")) == expected
 
 
 def test_a_hostile_name_stays_text() -> None:

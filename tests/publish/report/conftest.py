@@ -120,7 +120,7 @@ class Made:
 
     def beside(self, folder: Path, **options: Any) -> Path:
         """The pages of all pictures, written into a folder; the one they start from."""
-        for name, content in compare_pages(self.lake, RunIds(**IDS), self.tables[BENCHMARK_LONG], {}, self.name, **options):
+        for name, content in compare_pages(self.lake, RunIds(**IDS), self.tables, {}, self.name, **options):
             (folder / name).write_bytes(content)
         return folder / START
 

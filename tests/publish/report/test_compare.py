@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from PIL import Image
 
 from schemas.identities import RunIds
-from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.published import STANDINGS
 from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def pages_of(made, **options):
-    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables[BENCHMARK_LONG], {}, made.name, **options))
+    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables, {}, made.name, **options))
 
 
 def texts(pages):
@@ -76,6 +77,22 @@ def test_a_sample_has_a_mean_for_each_judge_and_none_across_them(made_of, became
     assert '<select name="judge"><option value="ear">ear</option><option value="eye">eye</option></select>' in start
     (index,) = re.findall(r'data-index="([^"]+)"', start)
     assert [scores for _, _, _, scores, _ in json.loads(html.unescape(index))["shots"]] == [expected] * 12
+
+
+def test_the_start_goes_by_the_primary_dimension_and_the_order_of_checkpoints_that_the_file_declares(small):
+    standings = small.tables[STANDINGS].with_columns(
+        is_headline=pl.col("dimension") == "accuracy",
+        place=pl.col("checkpoint").replace_strict({"step-1000": 1, "step-900": 2, "base": None}, return_dtype=pl.Int64),
+    )
+    start = texts(pages_of(replace(small, tables=small.tables | {STANDINGS: standings})))[START]
+    assert "small: accuracy" in start
+    assert re.findall(r">(north / step-[0-9]+|south / base)</option>", start)[:3] == [
+        "north / step-1000", "north / step-900", "south / base"
+    ]  # fmt: skip
+    (index,) = re.findall(r'data-index="([^"]+)"', start)
+    accuracy = small.lake.scan(SCORES, IDS["reading_id"]).filter(dimension="accuracy").collect()["score"].to_list()
+    shown = [score for _, _, _, (score,), _ in json.loads(html.unescape(index))["shots"]]
+    assert sorted(shown) == sorted(accuracy)
 
 
 def test_of_one_judge_there_is_no_choice_of_judge(small):

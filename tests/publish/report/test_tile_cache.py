@@ -28,7 +28,7 @@ def digest(number: int) -> str:
 
 
 def pages(made: Made, cache: TileCache | None) -> dict[str, bytes]:
-    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables[BENCHMARK_LONG], {}, made.name, cache=cache))
+    return dict(compare_pages(made.lake, RunIds(**IDS), made.tables, {}, made.name, cache=cache))
 
 
 def drawn(color: str) -> bytes:

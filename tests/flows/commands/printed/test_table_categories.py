@@ -126,6 +126,20 @@ def test_the_clearest_fall_is_named_as_one_of_many(
     assert ("the clearest fall" in said, line in said) == (named is not None,) * 2, said
 
 
+def test_a_rubric_s_categories_are_those_of_its_primary_dimension(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    named = [(key, category) for key in ("overall_score", "accuracy") for category in (TOTAL, WORSE, "colors")]
+    cells = [
+        cell("north", 5.0, dimension=key, category=category, cell_id=f"{key[:4]}{category:_<8.8}") for key, category in named
+    ]
+    ranked = {"state": "ranked", "n_ranked": 1, "n_shared_prompts": 60, "n_prompts_needed": 5, "rank_low": 1, "rank_high": 1}
+    totals = [one | ranked | {"is_headline": one["dimension"] == "accuracy"} for one in cells if one["category"] == TOTAL]
+    standings = table_of(STANDINGS, [{name: value for name, value in row.items() if name in STANDINGS.columns} for row in totals])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(cells) | {STANDINGS: standings}, {}))
+    for arguments, key in (((), "accuracy"), (("--dimension", "overall_score"), "overall_score")):
+        told = salon("table", "--rubric", "small", *arguments).out
+        assert [line.split()[0] for line in told.splitlines() if " by category" in line] == [key]
+
+
 def test_a_total_is_what_its_standing_says(lake: Path, salon: Callable[..., Said]) -> None:
     rows = json.loads(salon("table", "--format", "json").out)
     assert {(row["rank"], row["delta_predecessor"]) for row in rows} == {("1–2", None)}
