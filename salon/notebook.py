@@ -1,7 +1,7 @@
 """A publication in a notebook: headline standings and win rates as HTML, every text of it escaped; and its page, as published."""
 
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -79,17 +79,35 @@ def _standing(row: Mapping[str, Any]) -> tuple[str, ...]:
         "–" if low is None else str(low) if low == high else f"{low}–{high}",
         f"{row['model']} / {row['checkpoint']}",
         _numbers(row["estimate"], row["ci_low"], row["ci_high"]),
-        _numbers(delta, delta_low, delta_high, sign="+") + verdict,
+        _numbers(delta, delta_low, delta_high, _signed) + verdict,
         str(row["n_prompts"]),
-        "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
+        "–" if row["coverage"] is None else _percent(row["coverage"]),
         str(row["state"]).replace("_", " "),
     )
 
 
-def _numbers(value: float | None, low: float | None, high: float | None, sign: str = "") -> str:
+def _number(value: float, n_digits: int = 2) -> str:
+    """As the terminal writes it: there is no "-0.00"."""
+    return f"{round(value, n_digits) + 0.0:.{n_digits}f}"
+
+
+def _signed(value: float) -> str:
+    """A difference, with up to four digits where it would read as 0."""
+    n = next((n for n in range(2, 5) if round(value, n) != 0), 2)
+    return ("+" if round(value, n) > 0 else "") + _number(value, n)
+
+
+def _percent(share: float) -> str:
+    """With more digits where it would read as nothing or as all, and is neither."""
+    ends = [100 * end for end in (0.0, 1.0) if end != share]
+    n = next((n for n in range(1, 8) if round(100 * share, n) not in ends), 1)
+    return f"{_number(100 * share, n)} %"
+
+
+def _numbers(value: float | None, low: float | None, high: float | None, write: Callable[[float], str] = _number) -> str:
     if value is None:
         return "–"
-    return f"{value:{sign}.2f}" + ("" if low is None or high is None else f" [{low:{sign}.2f}, {high:{sign}.2f}]")
+    return write(value) + ("" if low is None or high is None else f" [{write(low)}, {write(high)}]")
 
 
 def _table(rows: list[tuple[str, ...]], names: tuple[str, ...] = _SHOWN) -> str:

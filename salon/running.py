@@ -190,7 +190,7 @@ def _error(done: "subprocess.CompletedProcess[str]") -> SalonError:
 def _ended(*arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", str(_COMMAND), *arguments]
     pipe = subprocess.PIPE
-    told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120"}
+    told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "SALON_LOG_FORMAT": ""}
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=told) as process:
         try:
             out, error = process.communicate(given or "")

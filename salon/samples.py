@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from salon.errors import SalonError
 from salon.rows import narrowed
 
 if TYPE_CHECKING:
@@ -73,10 +74,13 @@ class Samples:
         found: dict[str, bytes] = {}
         for name in names:
             part = io.BytesIO(place.read(name) or b"") if place.is_remote else Path(place.root, name)
-            mine = pl.scan_parquet(part, hive_partitioning=False).filter(
-                pl.col("image_sha256").is_in(shown["image_sha256"].implode())
-            )
-            rows = mine.select("image_sha256", pl.col("image").struct.field("bytes")).drop_nulls().collect()
+            try:
+                mine = pl.scan_parquet(part, hive_partitioning=False).filter(
+                    pl.col("image_sha256").is_in(shown["image_sha256"].implode())
+                )
+                rows = mine.select("image_sha256", pl.col("image").struct.field("bytes")).drop_nulls().collect()
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise SalonError(f"{place.root}/{name} cannot be read ({error}); restore it") from error
             found |= dict(rows.iter_rows())
         return {sample_id: found[digest] for sample_id, digest in shown.iter_rows() if digest in found}
 

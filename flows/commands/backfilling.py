@@ -64,7 +64,7 @@ def backfill(
         return _list(run, as_json=as_json)
     if as_json:
         raise InputError("--json prints what --list shows: add --list, or omit it")
-    names = words_in(checkpoints) or None
+    names = words_in(checkpoints)
     if sum((names is not None, since is not None, all_)) != 1:
         raise InputError("choose checkpoints with one of --checkpoints a,b,c, --since DATE and --all; --list shows them")
     if dry_run:

@@ -14,6 +14,7 @@ from flows.commands.options import DEFAULT_LAKE, AsJson, BenchmarkName, Good, La
 from flows.commands.printed.caveats import warn_of
 from flows.commands.printed.explained import print_exam, print_judgement, print_pair
 from flows.observability.terminal import Console, name_of, one_line, result_console
+from schemas.metrics import is_mean_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.nights import EXAM
@@ -27,7 +28,7 @@ from tasks.publish.explain.exam import ExplainedExam, explain_exam
 from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair
 from tasks.publish.leaderboard import format_estimate
 from tasks.publish.reading import Publication, chosen, load_cells
-from tasks.publish.standings.wording import failures_of, has_enough, percent
+from tasks.publish.standings.wording import counted, failures_of, has_enough, percent
 
 Explained = ExplainedSample | ExplainedWinRate | ExplainedExam | Explanation
 
@@ -90,7 +91,7 @@ def _is_sample(publication: Publication, address: str) -> bool:
 
 def _print_sample(console: Console, sample: ExplainedSample) -> None:
     console.print(Text(one_line(f"{sample.model} / {sample.checkpoint}, sample {sample.sample_id}"), style="bold"))
-    console.print(f"{len(sample.judgements)} judgements in publication {sample.publication_id[:16]}\n")
+    console.print(f"{counted(len(sample.judgements), 'judgement')} in publication {sample.publication_id[:16]}\n")
     for judgement, (rubric, judge), scores in zip(sample.judgements, sample.judged_by, sample.scores, strict=True):
         console.print(Text(one_line(f"{rubric}, judged by {judge}"), style="bold"))
         for dimension, score, status, reason in scores:
@@ -105,6 +106,8 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     names = ("model", "checkpoint", "rubric_id", "dimension", "category")
     console.print(Text(one_line(" / ".join(str(cell[name]) for name in names)), style="bold"))
     console.print(f"cell        {cell['cell_id']}, judged by {escape(one_line(str(cell['judge_model'])))}")
+    if not is_mean_for_prompts_like_these(cell):  # several figures have one address
+        console.print(name_of(f"figure      {cell['metric']} for {cell['estimand']}".replace("_", " ")))
     console.print(f"published   {format_estimate(cell['estimate'], cell['ci_low'], cell['ci_high'], 4)} ({cell['status']}"
                   + (f": {escape(one_line(str(cell['reason'])))})" if cell["reason"] else ")"))  # fmt: skip
     if explanation.recomputed is None:
@@ -113,7 +116,7 @@ def _print_cell(console: Console, explanation: Explanation) -> None:
     else:
         verdict = "agrees" if explanation.is_reproduced else "[red]does not agree[/]"
         console.print(f"recomputed  {explanation.recomputed:.4f} from the scores below: {verdict}")
-    counts = f"{cell['n_judgements']} judgements, {cell['n_scored']} with a score, {cell['n_failed']} without"
+    counts = f"{counted(cell['n_judgements'], 'judgement')}, {cell['n_scored']} with a score, {cell['n_failed']} without"
     if cell.get("n_not_applicable"):  # older publications do not say
         counts += f"; {cell['n_not_applicable']} more are not applicable"
     why = ", ".join(f"{reason} {n:,}" for reason, n in failures_of(cell))

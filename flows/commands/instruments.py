@@ -90,7 +90,9 @@ def list_(rubrics: Folders = None) -> int:
         )
         console.print(f"  needs       {escape(one_line(_needs(rubric) or 'recorded replies'))}")
         by = f" of {one_line(rubric.program)}" if rubric.program else ""
-        console.print(f"  reply       {rubric.reply_format}{escape(by)}, {len(rubric.dimensions)} dimensions, {scales}")
+        console.print(
+            f"  reply       {rubric.reply_format}{escape(by)}, {len(rubric.dimensions)} dimensions, {escape(one_line(scales))}"
+        )
         if categories:
             console.print(f"  categories  {escape(one_line(', '.join(categories)))}")
     return 0

@@ -40,9 +40,9 @@ def probe_injection(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list instead.")] = False,
 ) -> int:
     """Judge samples and twins that contain a hostile text; print how far it moves the scores. It proves nothing beyond that."""
-    wanted = words_in(places) or []
+    wanted = words_in(places) or list(PLACES)
     unknown = [place for place in wanted if place not in PLACES]
-    if unknown or not wanted:
+    if unknown:
         raise InputError(f"--places {places!r} is not valid; available: {', '.join(PLACES)}")
     run = open_run(file)
     check_keys(run)
@@ -80,7 +80,7 @@ def exam(
     wanted = words_in(faults)
     if wanted is not None:
         unknown = [fault for fault in wanted if fault not in FAULTS]
-        if unknown or not wanted:
+        if unknown:
             raise InputError(f"--faults {faults!r} is not valid; available: {', '.join(FAULTS)}")
         chosen = chosen.model_copy(update={"faults": [PlantedFault(fault) for fault in dict.fromkeys(wanted)]})
     check_keys(run)

@@ -18,7 +18,7 @@ from flows.commands.printed.plan import plan_object, print_plan
 from flows.commands.tables import print_leaderboard, print_summary, read_cells
 from flows.executors.choose import check_runner
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import Console, keep_prefect_quiet, result_console
+from flows.observability.terminal import Console, keep_prefect_quiet, name_of, result_console
 from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
 from schemas.benchmark.file import Retry, Runner
@@ -113,7 +113,7 @@ def demo(
     with usable(folder):
         painted = paint(folder)
         shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
-    console.print(f"{painted.n_images} pictures drawn in {folder}/")
+    console.print(name_of(f"{painted.n_images} pictures drawn in {folder}/"))
     with running_judge() as judge_url:
         return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url)
 
@@ -160,9 +160,17 @@ _WORD = re.compile(r'\s*"((?:[^"]|"")*)"\s*(?:,|$)|([^,]*)(?:,|$)')
 
 
 def words_in(words: str | None) -> list[str] | None:
-    """What a comma-separated option names, one with a comma in double quotes as in CSV; None where it was not given."""
-    found = (quoted.replace('""', '"') or plain.strip() for quoted, plain in _WORD.findall(words or ""))
-    return [word for word in found if word] if words else None
+    """What a comma-separated option names, one with a comma in double quotes as in CSV; None where it was not given.
+
+    Raises InputError where it names nothing: a variable of a script that is not set would stand for all.
+    """
+    if words is None:
+        return None
+    found = (quoted.replace('""', '"') or plain.strip() for quoted, plain in _WORD.findall(words))
+    named = [word for word in found if word]
+    if not named:
+        raise InputError(f"{words!r} names nothing; write names separated by commas, or leave the option out for all")
+    return named
 
 
 def print_expected(console: Console, folder: Path) -> None:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.exchange.printing import print_imported
+from flows.commands.options import DEFAULT_LAKE
 from flows.commands.printed.categories import print_worse
 from flows.commands.printed.failures import print_failed
 from flows.commands.printed.judge_moves import marked, moves_of, with_moves
@@ -105,7 +107,8 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
                 whose = ", ".join(_name(row, is_one_model=is_one_model) for row in shown if row.why == why)
                 console.print(Text(one_line(f"   {whose}: {why}"), style="yellow"))
         if n_rest := len({row.dimension for row in mine} - {row.dimension for row in totals}):
-            console.print(Text(f" {n_rest} more dimensions are asked only in some categories: --category shows one", style="dim"))
+            more = f" {counted(n_rest, 'more dimension')} {'is' if n_rest == 1 else 'are'}"
+            console.print(Text(f"{more} asked only in some categories: --category shows one", style="dim"))
         console.print()
 
 
@@ -231,4 +234,6 @@ def print_summary(console: Console, summary: "RunSummary") -> None:
 
 
 def _lake_option(lake: Lake) -> str:
-    return "" if Path("lake").resolve() == lake.root else f" --lake {escape(lake.place)}"
+    """What makes the commands open this lake, where they would open another one without it."""
+    is_default = lake.place == DEFAULT_LAKE or lake.root == Path(DEFAULT_LAKE).resolve()
+    return "" if is_default else f" --lake {escape(quote(one_line(lake.place)))}"

@@ -69,7 +69,7 @@ def check_budget(benchmark: Benchmark) -> Iterator[Finding]:
     if why_not is not None:
         yield wrong(BUDGET, why_not, "")
     elif max_usd is not None:
-        yield ok(BUDGET, f"limits.max_usd = {max_usd:g} can be kept")
+        yield ok(BUDGET, f"limits.max_usd = {max_usd:.12g} can be kept")
 
 
 def check_judges(run: StageContext, *, is_asking: bool) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from cronsim import CronSim
 from flows.observability.terminal import format_usd
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
 from tasks.judge.model_pin import ModelChange
+from tasks.publish.standings.wording import signed
 
 # The names are a contract: docs/alerts.md describes them, automations wait for them.
 PUBLISHED = "salon.table.published"
@@ -80,10 +81,10 @@ def _worse_than(worse: pl.DataFrame) -> str:
     for row in worse.head(N_NAMED).iter_rows(named=True):
         other = row["checkpoint_b"] if row["model_b"] == row["model_a"] else f"{row['model_b']}/{row['checkpoint_b']}"
         low, high = row["ci_low_adjusted"], row["ci_high_adjusted"]
-        interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
+        interval = "" if low is None or high is None else f" [{signed(low)}, {signed(high)}]"
         measure = [row["rubric_id"], row["dimension"], *([row["judge_model"]] if n_judges > 1 else [])]
         named = f"{row['model_a']}/{row['checkpoint_a']} is worse than {other}"
-        said.append(f"{named}: {row['delta']:+.2f}{interval}, {', '.join(measure)}")
+        said.append(f"{named}: {signed(row['delta'])}{interval}, {', '.join(measure)}")
     n_more = worse.height - len(said)
     return "; ".join(said) + (f"; and {n_more} more" if n_more else "")
 

@@ -9,7 +9,7 @@ _LEFT = set[int]()
 
 
 class _Leavable(FileIO):
-    """What is written after its reader has left goes nowhere: a run still publishes, and `gate` still says no by its exit code."""
+    """What is written after its reader has left goes nowhere: a run still publishes, and `gate` still says no."""
 
     def write(self, content: Any, /) -> int:
         """Write, or forget where nobody reads."""

@@ -46,7 +46,7 @@ def _over_checkpoints(cells: pl.DataFrame) -> Iterator[tuple[str, "alt.LayerChar
         if len(shown) <= len({row["model"] for row in shown}):
             continue  # no model has two checkpoints
         names = ("model", "checkpoint", "estimate", "ci_low", "ci_high")
-        order = list(dict.fromkeys(row["checkpoint"] for row in sorted(shown, key=lambda row: oldest_first(row)[1:])))
+        order = list(dict.fromkeys(str(row["checkpoint"]) for row in sorted(shown, key=lambda row: oldest_first(row)[1:])))
         base = alt.Chart(alt.InlineData(values=[{name: row[name] for name in names} for row in shown])).encode(
             x=alt.X("checkpoint:N", title=None, sort=order, axis=alt.Axis(labelAngle=-30)), color=alt.Color("model:N")
         )

@@ -15,6 +15,9 @@ _FORMULA_BEHIND = r"([;\t\r\n])([ \"]*[=+\-@＝＋－＠])"
 _MARKDOWN = re.compile(r"[\\`*_\[<#|~$&@:]")
 """Each opens something in GitHub's Markdown: a link needs its bracket, an address its colon or at sign."""
 
+_BLOCK = re.compile(r"^(?=>|[-+](?:[\s-]|$))|^(\d{1,9})(?=[.)](?:\s|$))")
+"""The beginning of a quotation, of a list or of a line across, where a text is the first on its line or of a list's item."""
+
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _BLANK = frozenset({"Cc", "Zl", "Zp", "Cs"})
 
@@ -54,5 +57,5 @@ def escape_markdown(value: object) -> str:
     if value is None:
         return ""
     text = "".join(" " if unicodedata.category(c) in _BLANK else c for c in without_bidi(str(value))).strip()
-    escaped = _MARKDOWN.sub(lambda found: f"\\{found[0]}", text)
+    escaped = _BLOCK.sub(r"\1\\", _MARKDOWN.sub(lambda found: f"\\{found[0]}", text))
     return re.sub(r"(?i)\bwww\.", lambda found: f"{found[0][:3]}\\.", escaped)

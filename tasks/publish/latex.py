@@ -39,7 +39,7 @@ _NOTE = (
     r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
 _NOTE_OF_PAIRS = (
-    r"Win rates of the first against the second{over} with their 95\,\% intervals for prompts like these, corrected for all "
+    r"Win rates of the first against the second, with their 95\,\% intervals for prompts like these{over}, corrected for all "
     r"comparisons of their family; a tie counts half, and so does a pair whose two orders disagree. "
     r"Prompts are the independent unit."
 )

@@ -12,7 +12,7 @@ from schemas.tables.agreement import AGREEMENT
 from schemas.tables.published import POSITION_BIAS
 from schemas.tables.table import Table
 from tasks.publish.standings.pair_boards import PairBoard, pair_boards, rating, verdict, win_rate
-from tasks.publish.standings.wording import made_by
+from tasks.publish.standings.wording import made_by, number
 
 ALL = "__all__"
 OF_PAIRS = AgreementMetric.VOTE_ACCURACY.value
@@ -69,8 +69,8 @@ def figure(row: Mapping[str, Any] | None) -> str:
         return ""
     if row["estimate"] is None:
         return str(row["reason"]).replace("_", " ")
-    ends = "" if row["ci_low"] is None else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
-    return f"{row['estimate']:.3f}{ends}"
+    ends = "" if row["ci_low"] is None else f" [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
+    return f"{number(row['estimate'], 3)}{ends}"
 
 
 def _ratings(boards: list[PairBoard]) -> Beside:

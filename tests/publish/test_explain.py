@@ -5,11 +5,30 @@ import json
 import polars as pl
 import pytest
 
+from flows.commands.explaining import _print_cell
+from flows.observability.terminal import result_console
 from schemas.errors import InputError, StoreError
+from schemas.tables.published import BENCHMARK_LONG
 from tasks.lake.reading import Lake
 from tasks.publish.explain.addresses import find_cell
-from tasks.publish.explain.cells import explain, explain_sample
+from tasks.publish.explain.cells import Explanation, explain, explain_sample
 from tasks.publish.reading import current
+from tests.support.small_lake import filled_row
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"metric": "share_at_least_4"}, "figure      share at least 4 for prompts like these\n"),
+        ({"estimand": "these_prompts"}, "figure      mean for these prompts\n"),
+    ],
+    ids=["the mean", "a share", "of these prompts alone"],
+)
+def test_which_of_several_figures_it_is_stands_before_its_number(changes, said, capsys):
+    cell = filled_row(BENCHMARK_LONG, metric="mean", estimand="prompts_like_these", estimate=0.8, status="ok") | changes
+    _print_cell(result_console(), Explanation("f" * 64, cell | {"failures": []}, {}, 0, (), 0.8, is_reproduced=True))
+    assert f"\n{said}published   0.8000" in capsys.readouterr().out.replace("judged by", "").partition("cell")[2]
 
 
 @pytest.fixture

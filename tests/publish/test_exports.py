@@ -1,7 +1,9 @@
 """Hostile texts in CSV and Markdown do nothing; numbers are whole. A CSV reader and a Markdown renderer look back."""
 
 import csv
+import html
 import io
+import re
 
 import polars as pl
 import pytest
@@ -83,6 +85,23 @@ def test_markup_is_shown_and_not_obeyed(text):
 )
 def test_what_would_break_the_line_or_turn_it_is_taken_out(text, shown):
     assert escape_markdown(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["> q", ">q", "- a", "+ a", "-", "---", "- - -", "1. a", "12) a", "1.", "-0.81 worse", "3.5", "1.a"]
+)
+def test_a_name_first_in_a_list_s_item_is_no_quotation_and_no_list(text):
+    rendered = MarkdownIt("commonmark").render(f"- {escape_markdown(text)}\n")
+    assert re.sub(r"<[^>]*>", "", rendered).strip() == html.escape(text)
+    assert re.findall(r"<(\w+)", rendered) == ["ul", "li"]
+
+
+def test_numbers_are_not_escaped():
+    assert [escape_markdown(one) for one in ("-0.81 worse", 7.5, "+0.42 [0.10, 0.74]")] == [
+        "-0.81 worse",
+        "7.5",
+        "+0.42 \\[0.10, 0.74]",
+    ]
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from flows.commands.exchange.printing import print_exported
 from flows.commands.options import DEFAULT_LAKE, BenchmarkName, LakePlace
 from flows.commands.printed.caveats import warn_of
 from flows.observability.progress import shown_progress
-from flows.observability.terminal import one_line, result_console
+from flows.observability.terminal import name_of, one_line, result_console
 from schemas.errors import InputError
 
 
@@ -153,7 +153,7 @@ def _export_publication(
     warn_of(caveats)
     sent = export_publication(found, exporter, out, name, is_push=is_push)
     console = result_console()
-    console.print(f"exported    {escape(one_line(found.benchmark))} {found.run_date}, {found.publication_id[:16]}, to {out}/")
+    console.print(name_of(f"exported    {found.benchmark} {found.run_date}, {found.publication_id[:16]}, to {out}/"))
     console.print(f"            every figure was read back unchanged by {exporter.checked_by}")
     how = "send it by pull request" if to is To.EEE else "--push sends it"
     console.print(f"sent        {escape(one_line(sent))}" if sent else f"            nothing was sent; {how}", highlight=False)

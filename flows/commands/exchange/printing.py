@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from flows.observability.terminal import Console, name_of, one_line
+from tasks.publish.standings.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ def print_imported(console: Console, found: "ImportResult") -> None:
 
 def print_exported(console: Console, found: "Exported", folder: Path) -> None:
     """The files that were written, what was left out, and what to do with them."""
-    console.print(f"exported    {found.n_requests:,} requests in {len(found.files):,} files")
+    console.print(f"exported    {counted(found.n_requests, 'request')} in {counted(len(found.files), 'file')}")
     for file in found.files:
         again = f", {file.n_reasks:,} of them asked once more" if file.n_reasks else ""
         console.print(
@@ -77,11 +78,8 @@ def print_layers(console: Console, verdict: "Verdict", layers: "Sequence[LayerRe
     for note in verdict.notes:
         console.print(name_of(f"note        {note}", "yellow"))
     if not verdict.is_verified:
-        console.print(
-            name_of(
-                f"differs     {len(verdict.differences):,} differences: the content does not match the publication's id", "red"
-            )
-        )
+        n = counted(len(verdict.differences), "difference")
+        console.print(name_of(f"differs     {n}: the content does not match the publication's id", "red"))
     elif all(layer.is_whole for layer in layers):
         console.print(name_of("verified    every published number follows from the stored replies; all could be derived again"))
     else:
@@ -92,7 +90,10 @@ def _result(layer: "LayerResult") -> str:
     if layer.n is None:
         return "could not be derived again: its inputs cannot be read"
     said = f"{layer.n_derived:,} of {layer.n:,} {layer.what} derived again"
-    said += f"; {layer.n_differences:,} differences" if layer.n_differences else ", all the same" if layer.n_derived else ""
+    if layer.n_differences:
+        said += f"; {counted(layer.n_differences, 'difference')}"
+    elif layer.n_derived:
+        said += ", all the same"
     if layer.why is None:
         return said
     return f"{said}; could not: {f'{layer.n_missing:,}, ' if layer.n_missing else ''}{layer.why}"

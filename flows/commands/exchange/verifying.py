@@ -18,6 +18,7 @@ from flows.observability.terminal import Console, name_of, result_console
 from schemas.errors import InputError
 from tasks.lake.object_store.cache_folder import url_of
 from tasks.lake.reading import Lake, open_lake
+from tasks.publish.standings.wording import counted
 
 if TYPE_CHECKING:
     from flows.verification.verifying import Verdict
@@ -106,7 +107,7 @@ def _print(console: Console, verdict: "Verdict", limit: int) -> None:
     console.print(name_of(f"publication {verdict.folder.name[:16]}  {url or verdict.folder}"))
     for name, done in verdict.steps:
         n = len(verdict.found.get(name, ()))
-        console.print(name_of(f"{name:<11} {f'{n:,} differences: ' if n else ''}{done}", "red" if n else ""))
+        console.print(name_of(f"{name:<11} {counted(n, 'difference') + ': ' if n else ''}{done}", "red" if n else ""))
     for note in verdict.notes:
         console.print(name_of(f"note        {note}", "yellow"))
     if verdict.is_verified:
@@ -130,7 +131,7 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
         by_place.setdefault(one.place, []).append(one)
     n_left = limit or len(verdict.differences)
     for place, listed in by_place.items():
-        console.print(name_of(f"{place}: {len(listed):,} differences", "red"))
+        console.print(name_of(f"{place}: {counted(len(listed), 'difference')}", "red"))
         for one in listed[:n_left]:
             where = " ".join(part for part in (one.row, one.column) if part)
             console.print(name_of(f"  {f'{where}: ' if where else ''}published {one.published}, derived {one.derived}"))
@@ -140,4 +141,4 @@ def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None
     step, first = next((step, found[0].place) for step, found in verdict.found.items())
     where = step if step == first else f"{step}, {first}"
     console.print()
-    console.print(name_of(f"not verified: {len(verdict.differences):,} differences, the first in: {where}"))
+    console.print(name_of(f"not verified: {counted(len(verdict.differences), 'difference')}, the first in: {where}"))

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.commands.printed.plan_cells import print_samples
-from flows.commands.printed.plan_warnings import of_budget, plan_warnings
+from flows.commands.printed.plan_warnings import of_budget, percentage, plan_warnings
 from flows.observability.terminal import Console, format_usd, name_of, one_line
 from tasks.judge.budget.forecast import total_usd
 from tasks.judge.budget.levers import SHOWN, Lever
@@ -211,11 +211,6 @@ def _most(preview: "Preview") -> str:
     return f"{format_usd(preview.worst_usd)} {how}, each asked once"
 
 
-def percentage(n: int, of: int) -> str:
-    """A share for people, which is neither none nor all where it is only nearly so."""
-    return f"{min(max(n / of, 0.01), 0.99):.0%}" if 0 < n < of else "100%" if n else "0%"
-
-
 def _time(preview: "Preview") -> str:
     ways = [row.is_by_batch for row in preview.rubrics if row.n_to_ask]
     if all(ways) and ways:
@@ -238,7 +233,8 @@ def _time_online(preview: "Preview") -> str:
 
 def _short(n: int) -> str:
     """A count as it is, a large one in about three digits."""
-    for size, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
-        if n >= max(size, 10_000):
-            return f"{n / size:.3g}{letter}" if n < 1000 * size else f"{n / size:,.0f}{letter}"
-    return f"{n:,}"
+    if n < 10_000:
+        return f"{n:,}"
+    about = float(f"{n:.3g}")  # which may be a unit more: 999,700 is about a million
+    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if about >= one[0])
+    return f"{about / size:.3g}{letter}" if about < 1000 * size else f"{n / size:,.0f}{letter}"

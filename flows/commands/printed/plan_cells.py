@@ -12,7 +12,7 @@ from schemas.records import UNNAMED
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import SampleStatus
 from tasks.ingest.paths import quote
-from tasks.publish.standings.wording import made_by, percent
+from tasks.publish.standings.wording import counted, made_by, percent
 
 if TYPE_CHECKING:
     from flows.run.preview import Preview
@@ -59,8 +59,10 @@ def _print_unusable(console: Console, preview: "Preview") -> None:
         rows = [row for row in preview.found.unusable if row.status == status]
         n = preview.dataset.n_by_status[status]
         which = f"; the first {len(rows)}:" if n > len(rows) else ":"
-        told = "repeat earlier samples, whose judgement counts for both" if status == SampleStatus.DUPLICATE else "are not judged"
-        console.print(Text(f"{status:<11} {n:,} rows {told}{which}", style="yellow"))
+        again, left_out = ("repeats", "is") if n == 1 else ("repeat", "are")
+        is_again = status == SampleStatus.DUPLICATE
+        told = f"{again} earlier samples, whose judgement counts for both" if is_again else f"{left_out} not judged"
+        console.print(Text(f"{status:<11} {counted(n, 'row')} {told}{which}", style="yellow"))
         for row in rows:
             console.print(name_of(f"            {row.source}, {row.source_key}{': ' + row.detail if row.detail else ''}"))
 

@@ -25,7 +25,12 @@ def plan_warnings(preview: "Preview") -> list[str]:
 def of_budget(preview: "Preview") -> str:
     """max_usd as the file has it, and, where earlier starts of a night took some of it, what is left."""
     left = f", of which {format_usd(preview.left_usd or 0.0)} is left," if preview.taken_usd else ""
-    return f"max_usd = {preview.limits.max_usd:g}{left}"
+    return f"max_usd = {preview.limits.max_usd:.12g}{left}"
+
+
+def percentage(n: float, of: float) -> str:
+    """A share for people, which is neither none nor all where it is only nearly so."""
+    return f"{min(max(n / of, 0.01), 0.99):.0%}" if 0 < n < of else "100%" if n else "0%"
 
 
 def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator[str]:
@@ -40,7 +45,7 @@ def _of_budget(preview: "Preview", asked: "Sequence[PlannedRubric]") -> Iterator
     if max_usd < expected:
         yield (
             f"limits.{of_budget(preview)} is below the {format_usd(expected)} expected: "
-            f"it pays for about {max_usd / expected:.0%} of the requests, and the run stops there"
+            f"it pays for about {percentage(max_usd, expected)} of the requests, and the run stops there"
         )
     elif any(row.is_by_batch for row in asked) and needed is not None and max_usd < needed:
         yield (

@@ -95,20 +95,23 @@ class Told:
         if none_current is not None and self.verdict is not Outcome.REGRESSION:
             return f"Undecided: {none_current}, ruled on below. Name it to go by that."
         n_of = {one: sum(ruling.outcome is one for ruling in self.ruled) for one in Outcome}
+        n_open, n_all = n_of[Outcome.UNKNOWN], counted(len(self.ruled), "comparison")
         return {
-            Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {len(self.ruled)} comparisons."
+            Outcome.REGRESSION: f"Regression: worse in {n_of[Outcome.REGRESSION]} of {n_all}."
             + ("" if newer is None else f" Not looked at: {self._not_looked_at}")
             + ("" if none_current is None else f" But {none_current}."),
-            Outcome.UNKNOWN: f"Undecided: {n_of[Outcome.UNKNOWN]} of {len(self.ruled)} comparisons are inconclusive."
+            Outcome.UNKNOWN: f"Undecided: {n_open} of {n_all} {'is' if n_open == 1 else 'are'} inconclusive."
             if self.ruled
             else " ".join(["Undecided: nothing was compared.", *map(_unruled, self.unruled)]),
-            Outcome.NO_REGRESSION: f"No regression found in {counted(len(self.ruled), 'comparison')}.",
+            Outcome.NO_REGRESSION: f"No regression found in {n_all}.",
         }[self.verdict]
 
     @property
     def _not_looked_at(self) -> str:
         newer, found = self.caveats.newer, self.found
-        return "" if newer is None else f"{newer.told}. What is ruled on below is {found.publication_id[:12]} of {found.run_date}."
+        return (
+            "" if newer is None else f"{newer.told}. What is ruled on below is {found.publication_id[:12]} of {found.run_date}."
+        )
 
     @property
     def judge_moved(self) -> list[str]:
@@ -179,7 +182,7 @@ def print_ruling(console: Console, told: Told) -> None:
         console.print(name_of(f"{'/'.join(candidate)} against {'/'.join(reference)}, judged by {judge}", "bold"))
         grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for header in ("rubric, dimension", *HEADERS[3:]):
-            grid.add_column(header, justify="right" if header in HEADERS[3:6] else "left")
+            grid.add_column(header, justify="right" if header in HEADERS[3:6] else "left", overflow="fold")
         for ruling in some:
             *numbers, word = line(ruling)[3:]
             asked = name_of(f"{ruling.rubric_id}, {ruling.dimension}")

@@ -49,9 +49,11 @@ def p_value(p: float | None) -> str:
 
 
 def usd(value: float | None) -> str:
-    """US dollars: cents from a dollar on, four digits below; a dash for null."""
+    """US dollars: cents from a dollar on, four digits below, as the terminal what is less; a dash for null."""
     if value is None:
         return DASH
+    if abs(value) < 0.0001:
+        return "<$.0001" if value else "$0"
     return f"${number(value, 2 if abs(value) >= 1 else 4)}"
 
 

@@ -147,8 +147,8 @@ def _rests_on(cells: list[Row]) -> str:
 def choices(gallery: Gallery, found: list[Board]) -> dict[str, list[str]]:
     """What the gallery's filters offer, in reading order."""
     cards = gallery.cards
-    statuses = {score.reason or score.status for card in cards for ask in card.asks for score in ask.scores}
-    statuses |= {ask.reason or ask.status for card in cards for ask in card.asks if not ask.scores}
+    statuses = {score.reason or score.status for card in cards for ask in card.asks for score in ask.all_scores}
+    statuses |= {ask.reason or ask.status for card in cards for ask in card.asks if not ask.all_scores}
     return {
         "rubric": sorted({card.rubric_id for card in cards}),
         "model": sorted({f"{card.model} / {card.checkpoint}" for card in cards}),
@@ -191,6 +191,7 @@ def report_page(
         provenance=provenance,
         groups=by_judge(found),
         glance=standing,
+        n_checkpoints=len({*dict(standing), *((row["model"], row["checkpoint"]) for board in pairs for row in board.ratings)}),
         newest=newest(tables),
         answers=said,
         pairs=pairs,

@@ -3,8 +3,7 @@
 The test of the first is in tasks/aggregate/comparisons.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from schemas.metrics import ADDRESS, TOTALS, means_for_prompts_like_these
 from schemas.statuses.cells import CellReason, CellStatus, ComparisonKind, ComparisonReason, ComparisonVerdict, Total
 from tasks.publish.standings.answers import N_NAMED, against_the_one_before, listed, newest_of
 from tasks.publish.standings.placed_cells import with_comparisons
-from tasks.publish.standings.wording import Row, counted, namer, number, percent
+from tasks.publish.standings.wording import Row, counted, namer, percent, signed
 
 _N_WORSE = 5
 _DIFFERENCE = (
@@ -32,23 +31,25 @@ def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
     worse = looked_at.filter(
         pl.col("verdict") == ComparisonVerdict.LOWER.value, pl.col("family").str.starts_with("categories")
     ).sort("p_adjusted", "rubric_id", "judge_model", "category")
+    name = namer(looked_at.select(model="model_a").unique().to_dicts())
     falls = looked_at.filter(pl.col("ci_high") < 0, ~pl.col("is_primary")).sort("p", "delta")
     if not worse.is_empty():
-        named = [f"{_fall(row)} {number(row['delta'], 2)})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
+        named = [f"{_fall(row, name)} {signed(row['delta'])})" for row in worse.head(_N_WORSE).iter_rows(named=True)]
         more = f", and {worse.height - _N_WORSE} more" if worse.height > _N_WORSE else ""
         return f"worse than its predecessor in single categories, exploratory: {', '.join(named)}{more}", True
     if not falls.is_empty():
         row = falls.row(0, named=True)
-        interval = f"{number(row['delta'], 2)} [{number(row['ci_low'], 2)}, {number(row['ci_high'], 2)}]"
+        interval = f"{signed(row['delta'])} [{signed(row['ci_low'])}, {signed(row['ci_high'])}]"
         return (
             f"the clearest fall of {looked_at.height} comparisons of single categories, not corrected (a hint, not a finding): "
-            f"{_fall(row)} {interval})"
+            f"{_fall(row, name)} {interval})"
         ), False
     return None
 
 
-def _fall(row: Mapping[str, Any]) -> str:
-    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {row['checkpoint_a']}"
+def _fall(row: Row, name: Callable[[Row], str]) -> str:
+    fell = name({"model": row["model_a"], "checkpoint": row["checkpoint_a"]})
+    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {fell}"
 
 
 def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:

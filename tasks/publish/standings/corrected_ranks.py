@@ -10,7 +10,7 @@ import polars as pl
 from schemas.records import UNNAMED
 from schemas.statuses.cells import ComparisonKind, StandingState, Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator, LabelCheck
-from tasks.publish.standings.wording import counted, rank
+from tasks.publish.standings.wording import counted, number, rank
 
 PEOPLE = "people"
 UNEVEN = (
@@ -187,8 +187,8 @@ def figure(row: dict[str, object] | None) -> str:
     if not isinstance(estimate, float):
         return _words(row["reason"])
     if not isinstance(low, float) or not isinstance(high, float):
-        return f"{estimate:.3f} ({_words(row['reason'])})"
-    return f"{estimate:.3f} ({low:.3f} to {high:.3f})"
+        return f"{number(estimate, 3)} ({_words(row['reason'])})"
+    return f"{number(estimate, 3)} ({number(low, 3)} to {number(high, 3)})"
 
 
 def _words(reason: object) -> str:

@@ -11,7 +11,7 @@ from schemas.benchmark.exam import ExamReason, PlantedFault, Sight
 from schemas.metrics import BOARD
 from schemas.tables.nights import EXAM
 from schemas.tables.table import Table
-from tasks.publish.standings.wording import DASH, Row, percent
+from tasks.publish.standings.wording import DASH, Row, number, percent
 
 _FAULTS = {PlantedFault.MISSPELT_TEXT: "misspelt text", PlantedFault.SWAPPED_PROMPT: "another prompt"}
 _VERDICTS = {Sight.SEES: "sees", Sight.BLIND: "blind", Sight.CANNOT_TELL: "can't tell"}
@@ -46,8 +46,8 @@ def drop(row: Row) -> str:
     """The drop in the dimension's own points, with its interval."""
     if row["drop"] is None:
         return DASH
-    told = f"{row['drop']:.2f}"
-    return told if row["drop_low"] is None else f"{told} [{row['drop_low']:.2f}, {row['drop_high']:.2f}]"
+    told = number(row["drop"], 2)
+    return told if row["drop_low"] is None else f"{told} [{number(row['drop_low'], 2)}, {number(row['drop_high'], 2)}]"
 
 
 def verdict(row: Row) -> str:

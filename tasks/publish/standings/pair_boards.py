@@ -14,7 +14,7 @@ from schemas.statuses.cells import CellStatus, ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Table
 from tasks.lake.object_store.cache_folder import bring
-from tasks.publish.standings.wording import DASH, best_first, counted, made_by, percent
+from tasks.publish.standings.wording import DASH, best_first, counted, made_by, percent, signed
 
 Row = Mapping[str, Any]
 VERDICTS = {
@@ -159,8 +159,8 @@ def rating(row: Row) -> str:
     """Points with their interval, and how many opponents they say nothing of; why there are none."""
     if row["rating"] is None:
         return str(row["reason"]).replace("_", " ")
-    interval = "" if row["ci_low"] is None or row["se"] == 0 else f" [{row['ci_low']:+.0f}, {row['ci_high']:+.0f}]"
-    points = f"{row['rating']:+.0f}{interval}" if row["rating"] else "0"
+    interval = "" if row["ci_low"] is None or row["se"] == 0 else f" [{signed(row['ci_low'], 0)}, {signed(row['ci_high'], 0)}]"
+    points = signed(row["rating"], 0) + (interval if row["rating"] else "")
     n_left_out = row.get("n_opponents_blocked")  # as older publications have none
     return points + (f", {counted(n_left_out, 'opponent')} left out" if n_left_out else "")
 

@@ -180,6 +180,16 @@ def test_an_endpoint_that_is_down_costs_nothing_and_the_run_resumes(
     assert (last["n_cached"], last["n_asked"]) == (2, 1)
 
 
+@pytest.mark.parametrize("words", ["", ",", '""', " "], ids=["empty", "a comma", "quotes", "a blank"])
+@pytest.mark.parametrize("command", ["plan", "run", "backfill"])
+def test_checkpoints_that_name_none_are_not_all_of_them(
+    salon: Callable[..., Said], benchmark: Callable[..., Path], command: str, words: str
+) -> None:
+    """As of a script whose variable is not set."""
+    said = salon(command, benchmark(_rows(GOOD)), "--checkpoints", words)
+    assert (said.code, "names nothing" in said.err) == (2, True), said
+
+
 def test_unknown_options_and_commands_are_named(salon: Callable[..., Said]) -> None:
     assert (salon("run", "b.toml", "--fast").code, salon("publish").code) == (2, 2)
     said = salon("run", "none.toml")

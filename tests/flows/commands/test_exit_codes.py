@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -147,7 +148,8 @@ def test_lines_without_end_are_read_until_nobody_reads_the_answers(tmp_path: Pat
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=writer) as started:
         os.close(writer)
         assert started.stdin is not None
-        with pytest.raises(BrokenPipeError), started.stdin as lines:
-            for _ in range(1_000_000):
-                lines.write(b'{"raw": "Score: 3"}\n')
+        with pytest.raises(BrokenPipeError):
+            started.stdin.writelines([b'{"raw": "Score: 3"}\n'] * 1_000_000)
+        with suppress(BrokenPipeError):
+            started.stdin.close()
         assert started.wait(timeout=60) == 0

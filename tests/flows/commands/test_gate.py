@@ -99,11 +99,11 @@ def published(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ((), 1, "Regression: worse in 1 of 1 comparisons."),
+        ((), 1, "Regression: worse in 1 of 1 comparison."),
         (("--baseline", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 0, "No regression found in 1 comparison."),
         (("--baseline", "pa|nter/step-1", *("--candidate", "pa|nter/step-2") * 2), 0, "No regression found in 1 comparison."),
         (("--baseline", "pa|nter/step-1"), 1, "judge differs"),
-        (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Undecided: 1 of 1 comparisons are inconclusive."),
+        (("--baseline", "pa|nter/step-1", "--allow-unknown"), 0, "Undecided: 1 of 1 comparison is inconclusive."),
         (("--baseline", "pa|nter/step-3", "--candidate", "pa|nter/step-2"), 0, "better"),
         (("ffff", "--alpha", "1e-9"), 0, "two-sided at 1e-09"),
         (("--allow-unknown", "--alpha", "1e-9"), 0, "In small, score, eye is blind to mirrored.\n"),
@@ -180,9 +180,9 @@ def with_a_share(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says", "judges"),
     [
-        ((), 1, "Undecided: 1 of 2 comparisons are inconclusive.", ["dear", "eye"]),
+        ((), 1, "Undecided: 1 of 2 comparisons is inconclusive.", ["dear", "eye"]),
         (("--judge", "eye"), 0, "Only the rankings of eye are considered.", ["eye"]),
-        (("--judge", "dear"), 1, "Undecided: 1 of 1 comparisons are inconclusive.", ["dear"]),
+        (("--judge", "dear"), 1, "Undecided: 1 of 1 comparison is inconclusive.", ["dear"]),
         (("--judge", "eye", "--judge", "dear"), 1, "Only the rankings of dear, eye are considered.", ["dear", "eye"]),
         (("--judge", "eyes"), 2, "--judge 'eyes' is not a judge of this publication; available: dear, eye", None),
     ],
@@ -273,6 +273,14 @@ def test_the_action_keeps_one_comment(tmp_path: Path) -> None:
     assert push(BASELINE="nobody")[0] == 2
 
 
+def test_no_name_is_cut_where_the_terminal_is_narrow(
+    salon: Callable[..., Said], published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    told = salon("gate", "--baseline", "pa|nter/step-2").out
+    assert "…" not in told
+
+
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_a_reader_that_leaves_changes_no_exit_code(published: Path, form: str) -> None:
     """`salon gate … 2>&1 | head -1` of a job that goes by every exit code of a pipe."""
@@ -317,7 +325,7 @@ def publish_pairs(home: Path, verdicts: list[tuple[Any, ...]], **provenance: Any
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ((), 1, "Regression: worse in 1 of 1 comparisons."),
+        ((), 1, "Regression: worse in 1 of 1 comparison."),
         ((), 1, "16.7 % ["),
         ((), 1, "In percent: how often the candidate's picture wins, of pairs; 50 % is no change."),
         (("--baseline", "m/3", "--candidate", "m/2"), 0, "83.3 % ["),

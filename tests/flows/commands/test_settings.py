@@ -81,8 +81,8 @@ def test_plan_refuses_what_a_run_could_not_use(file: Path, salon: Callable[..., 
 def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[..., Said]) -> None:
     said = salon("plan", file)
     assert said.code == 0, said.err
-    assert "broken_image 1 rows are not judged:\n            source-0, m.jsonl#2: " in said.out
-    again = "duplicate   1 rows repeat earlier samples, whose judgement counts for both:"
+    assert "broken_image 1 row is not judged:\n            source-0, m.jsonl#2: " in said.out
+    again = "duplicate   1 row repeats earlier samples, whose judgement counts for both:"
     assert f"{again}\n            source-0, m.jsonl#3" in said.out
 
 

@@ -86,6 +86,10 @@ def test_a_payload_lists_the_worst_and_counts_all() -> None:
             [{}, {"comparison": "baseline", "model_b": "base", "checkpoint_b": "0", "delta": -0.5}],
             "m/2 is worse than base/0: -0.50 [-0.41, -0.19], r, score; m/2 is worse than 1: -0.30 [-0.41, -0.19], r, score",
         ),
+        (
+            [{"delta": -0.004, "ci_low_adjusted": -0.007, "ci_high_adjusted": -0.001}],
+            "m/2 is worse than 1: -0.004 [-0.01, -0.001], r, score",
+        ),
         ([{"ci_low_adjusted": None}], "m/2 is worse than 1: -0.30, r, score"),
         (
             [{}, {"judge_model": "ear"}],
@@ -93,7 +97,7 @@ def test_a_payload_lists_the_worst_and_counts_all() -> None:
         ),
         ([{"model_a": "{n}", "model_b": "{n}"}], "{n}/2 is worse than 1: -0.30 [-0.41, -0.19], r, score"),
     ],
-    ids=["one", "the baseline too", "no interval", "two judges", "a name is no template"],
+    ids=["one", "the baseline too", "a small one", "no interval", "two judges", "a name is no template"],
 )
 def test_a_regression_is_said_by_name(rows: list[dict[str, Any]], says: str) -> None:
     interval = {"ci_low_adjusted": -0.41, "ci_high_adjusted": -0.19}

@@ -280,7 +280,7 @@ def test_a_changed_bundle_ends_with_1_and_says_what_differs(
     TAMPERED[0]["a score"][0](tmp_path / "whole")
     assert run(["verify", str(tmp_path / "whole")]) == 1
     said = capsys.readouterr().out
-    assert "reading     59 of 60 scores derived again; 1 differences" in said
+    assert "reading     59 of 60 scores derived again; 1 difference" in said
     assert "reply       60 of 60 replies derived again, all the same" in said, said
     assert "score: published" in said
 

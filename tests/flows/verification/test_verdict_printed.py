@@ -76,7 +76,7 @@ def test_the_cause_stands_first(
     assert lines[-1].endswith(f" differences, the first in: {first}")
     summary = [line.split()[0] for line in lines[1 : lines.index("")] if "differences: " in line]
     assert [step for step in summary if step in differing] == differing
-    headings = [line.rpartition(": ")[0] for line in lines if line.endswith(" differences")]
+    headings = [line.rpartition(": ")[0] for line in lines if line.endswith((" difference", " differences"))]
     assert headings[0] == first.rpartition(", ")[2]
     assert len(headings) == len(set(headings))
 

@@ -1,5 +1,6 @@
 """The gallery shows the extremes, says why, and traces each to its cell; it shows the same whenever it is asked."""
 
+import json
 import re
 
 import polars as pl
@@ -10,7 +11,10 @@ from schemas.tables.stored import SCORES
 from schemas.tables.table import conform
 from tasks.lake.atomic_files import write_parquet
 from tasks.publish.explain.cells import members_of
-from tasks.publish.report.asks import MAX_WORDS
+from tasks.publish.report.asks import MAX_WORDS, Ask, AskedItem, Scored
+from tasks.publish.report.environment import asks_of
+from tasks.publish.report.gallery import Card, Gallery
+from tasks.publish.report.page import choices
 from tests.support.markers import fit_marker
 
 ONE = [("north", "step-1")]
@@ -163,6 +167,13 @@ def test_it_is_the_same_gallery_in_any_order_of_the_rows(made_of):
         write_parquet(conform(rows, SCORES), part, made.lake.root / "staging")
         fit_marker(made.lake, SCORES, made.provenance["identities"]["reading_id"])
         assert made.gallery() == first
+
+
+def test_the_filter_offers_what_the_items_of_a_sample_became():
+    unread = AskedItem("a cat?", None, (Scored("objects", None, "parse_error", "not_found"),))
+    ask = Ask("eye", 0, "ok", None, None, 0, (), (unread,))
+    card = Card("r", "s", "m", "c", None, "k", (), (), {}, None, None, (ask,))
+    assert choices(Gallery((card,), 1), [])["status"] == json.loads(asks_of(card))[0]["statuses"] == ["not_found"]
 
 
 def test_a_checkpoint_is_chosen_by_its_whole_name(made_of, tmp_path):

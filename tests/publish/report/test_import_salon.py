@@ -124,6 +124,15 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
     return salon.open(root)
 
 
+def _without_whole_pictures(root: Path) -> salon.Samples:
+    """The samples of a lake whose files of pictures were cut off since."""
+    samples = salon.open(root).samples()
+    for path in [*root.glob("pictures/**/*.parquet"), *root.glob("samples/**/*.parquet")]:
+        path.chmod(0o644)
+        path.write_bytes(path.read_bytes()[:-9])
+    return samples
+
+
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
@@ -144,6 +153,7 @@ def _spoiled(root: Path, name: str, content: bytes | None = None) -> salon.Publi
             lambda root: salon.open(root).compare("x", "y"), "no published checkpoint is called", id="no such checkpoint"
         ),
         pytest.param(lambda root: salon.open(root).report(), "has no file 'report.html'", id="no page"),
+        pytest.param(lambda root: _without_whole_pictures(root).pictures(), "cannot be read (", id="pictures"),
         pytest.param(lambda root: _spoiled(root, "standings.parquet").standings(), "not the file that was", id="another table"),
         pytest.param(lambda root: _spoiled(root, "manifest.json"), "does not match latest.json", id="another manifest"),
         pytest.param(
@@ -158,6 +168,12 @@ def test_what_goes_wrong_is_said_in_a_sentence(published: Path, tmp_path: Path, 
     shutil.copytree(published, root)
     with pytest.raises(salon.SalonError, match=re.escape(said)):
         ask(root)
+
+
+def test_an_error_is_the_sentence_also_where_operators_have_lines_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SALON_LOG_FORMAT", "json")
+    with pytest.raises(salon.SalonError, match=r"^rubric 'nonesuch' does not exist"):
+        salon.parse("nonesuch", ["4"])
 
 
 def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(

@@ -2,15 +2,19 @@
 
 import html
 import re
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from salon.rows import in_order
-from schemas.tables.published import COMPARISONS, HEALTH
+from schemas.tables.published import COMPARISONS, HEALTH, STANDINGS
 from tasks.publish.report.boards import boards, rows_of
 from tasks.publish.report.figures import figures
 from tasks.publish.report.formats import isolated, isolates, number, with_isolated
 from tasks.publish.report.gallery import Gallery
+from tests.aggregate.preferences.conftest import said
+from tests.aggregate.preferences.conftest import tables as pair_tables
 
 HEBREW, ARABIC = "\u05e9\u05dc\u05d5\u05dd-2", "\u0646\u0645\u0648\u0630\u062c"
 
@@ -51,6 +55,22 @@ def test_every_name_in_a_sentence_of_the_page_is_isolated(made_of):
     for text in sentences + captions:
         bare = re.sub(r'<bdi>[^<]*</bdi>|<span class="(?:checkpoint|model)">[^<]*</span>', "", text)
         assert not re.search("[\u0590-\u06ff\u2066-\u2069]", html.unescape(bare)), text
+
+
+def test_names_in_the_words_beside_a_table_are_isolated_and_all_checkpoints_are_counted(small):
+    """Whose rating is 0, and the predecessor that is not there; those of the means and those of pairs alone."""
+    rows = said(f"m/{HEBREW}", "m/2", "a a a = a a") + said("m/2", "m/1", "a b a = a a")
+    missing = pl.col("checkpoint") == "step-900"
+    standings = small.tables[STANDINGS].with_columns(
+        predecessor=pl.when(missing).then(pl.lit(HEBREW)).otherwise("predecessor"),
+        reason_predecessor=pl.when(missing).then(pl.lit("predecessor_missing")).otherwise("reason_predecessor"),
+        delta_predecessor=pl.when(~missing).then("delta_predecessor"),
+    )
+    tables = small.tables | {STANDINGS: standings} | pair_tables(rows, baseline=f"m/{HEBREW}")
+    page = replace(small, tables=tables).page(Gallery((), 24)).decode()
+    assert f" <bdi>m/{HEBREW}</bdi> has 0." in page
+    assert f'<span class="none"><bdi>{HEBREW}</bdi> is not in this table</span>' in page
+    assert "<dt>Checkpoints</dt><dd>6</dd>" in page
 
 
 def test_an_answer_without_such_names_is_plain_text(small):

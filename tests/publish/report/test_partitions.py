@@ -103,5 +103,10 @@ def test_hostile_names_stay_texts_and_nothing_is_loaded():
     assert said in page, "a shell is given one word"
 
 
+def test_what_a_stale_partition_lacks_now_is_not_known():
+    said = lines_of(page_of([row("step-1", state="stale", n_requests=100, n_left=40, online_usd=0.5)], [("lab", "step-1")]))[0]
+    assert " stale nightly, " in said
+
+
 def test_an_empty_table_says_so():
     assert "no partition was written down yet" in page_of([])

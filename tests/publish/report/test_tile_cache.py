@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from schemas.identities import RunIds
-from schemas.tables.published import BENCHMARK_LONG
 from schemas.tables.stored import SAMPLES
 from tasks.publish.report.compare import compare_pages
 from tasks.publish.report.sheets import TILE_PX, small

@@ -483,8 +483,8 @@ def test_the_command_says_both_values_and_exits_with_1(copied: Path, capsys: pyt
     after = pl.read_parquet(folder / "benchmark_long.parquet")["estimate"][0]
     assert command(folder.name[:8], lake=str(lake), file=copied / "b.toml") == 1
     said = capsys.readouterr().out
-    assert "benchmark_long: 1 differences" in said
-    assert "\ufffd␛.csv: 1 differences" in said
+    assert "benchmark_long: 1 difference" in said
+    assert "\ufffd␛.csv: 1 difference" in said
     assert f"{before['cell_id']} estimate: published {after}, derived {before['estimate']}" in said
 
 

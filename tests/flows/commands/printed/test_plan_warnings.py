@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.commands.printed.plan import percentage
+from flows.commands.printed.plan import _short, percentage
 from tests.flows.commands.printed.test_plan_cells import both, write
 from tests.flows.flow_support import Said
 
@@ -106,7 +106,28 @@ def test_a_model_whose_name_is_mistyped(model: str, words: str, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("n", "of", "said"), [(0, 0, "0%"), (0, 9, "0%"), (1, 900, "1%"), (1, 2, "50%"), (899, 900, "99%"), (9, 9, "100%")]
+    ("n", "of", "said"),
+    [
+        (0, 0, "0%"),
+        (0, 9, "0%"),
+        (1, 900, "1%"),
+        (1, 2, "50%"),
+        (899, 900, "99%"),
+        (9, 9, "100%"),
+        (9.99, 10.0, "99%"),
+        (0.04, 10, "1%"),
+    ],
 )
-def test_a_share_is_all_or_none_only_where_it_is(n: int, of: int, said: str) -> None:
+def test_a_share_is_all_or_none_only_where_it_is(n: float, of: float, said: str) -> None:
     assert percentage(n, of) == said
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (9_999, "9,999"), (10_000, "10k"), (12_345, "12.3k"), (999_499, "999k"), (999_700, "1M"), (999_700_000, "1G"),
+        (9_999_999_999_999, "10,000G"),
+    ],
+)  # fmt: skip
+def test_a_count_has_about_three_digits_and_a_unit(n: int, said: str) -> None:
+    assert _short(n) == said

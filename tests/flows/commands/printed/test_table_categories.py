@@ -95,6 +95,20 @@ def test_the_categories_that_got_worse_are_named_below_the_table(
     assert "\n- worse than its predecessor in single categories, exploratory: counting (small, eye, score: step-2 -3.50)" in told
 
 
+def test_of_several_models_the_one_that_fell_is_named_and_a_small_fall_is_one(
+    tmp_path: Path, salon: Callable[..., Said], monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    cells = [
+        cell(model, 5.0, category=name, cell_id=f"{model}{name:_<7.7}") for model in ("north", "south") for name in (TOTAL, WORSE)
+    ]
+    fell = [compared(WORSE, "lower"), compared(WORSE, "lower", delta=-0.004, model_a="south", model_b="south", p_adjusted=0.05)]
+    filled = table_of(COMPARISONS, [filled_row(COMPARISONS, **row) for row in fell])
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(cells) | {COMPARISONS: filled}, {}))
+    named = "counting (small, eye, score: north / step-2 -3.50), counting (small, eye, score: south / step-2 -0.004); "
+    assert named in salon("table").out
+
+
 def falling(category: str, p: float, high: float, **changes: Any) -> dict[str, Any]:
     """step-2 against step-1 in a category in which nothing is sure."""
     return compared(category, "open", delta=-2.0, ci_low=-3.5, ci_high=high, p=p, p_adjusted=1.0, **changes)

@@ -146,7 +146,7 @@ def test_pairs_alone_find_the_painters_truth_and_are_bought_once(world: Callable
     gated = salon("gate")
     assert (gated.code, "better" in gated.out, "50 % is no change." in " ".join(gated.out.split())) == (0, True, True), gated
     worse = salon("gate", "--baseline", "demo-painter/step-3000", "--candidate", "demo-painter/step-2000")
-    assert (worse.code, "Regression: worse in 1 of 1 comparisons." in worse.out) == (1, True), worse
+    assert (worse.code, "Regression: worse in 1 of 1 comparison." in worse.out) == (1, True), worse
 
 
 def test_how_pairs_are_cut_into_parts_is_read_from_the_lake(world: Callable[..., Path], salon: Callable[..., Said]) -> None:
