@@ -1,6 +1,7 @@
 """What `salon verify` prints of differences: in the order of the steps, the cause first, and no line above it sounds fine."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_the_cause_stands_first(
     lines = said.out.splitlines()
     assert lines[-1].startswith("not verified: ")
     assert lines[-1].endswith(f" differences, the first in: {first}")
-    summary = [line.split()[0] for line in lines[1 : lines.index("")] if "differences: " in line]
+    summary = [line.split()[0] for line in lines[1 : lines.index("")] if re.search("differences?: ", line)]
     assert [step for step in summary if step in differing] == differing
     headings = [line.rpartition(": ")[0] for line in lines if line.endswith((" difference", " differences"))]
     assert headings[0] == first.rpartition(", ")[2]
