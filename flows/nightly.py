@@ -90,14 +90,15 @@ def nightly(
     """
     with heeding_sigterm(say_stopping), redacted_errors():
         benchmark = load_benchmark(file)
-        moment = now_or_due(benchmark.nightly)
+        moment, early = now_or_due(benchmark.nightly)
         due = benchmark.nightly.newest_due(moment).date()
         night = not_after(run_date or due, due)
         gives_up_at = benchmark.nightly.gives_up_at(night)
         if after_crash:
             check_in_time(gives_up_at)
         until = night if night < due else None
-        wait_until_due(moment, lambda said: current().say(said))
+        if until is None:
+            wait_until_due(moment, early, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, ended = list[StageContext](), list[tuple[StageContext, NightSummary]]()
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is

@@ -90,7 +90,7 @@ def _run_name(*, is_night: bool) -> str:
     except SalonError:  # the run itself says it
         return f"{file.parent.name}/{file.stem}"
     if day is None and is_night:
-        day = benchmark.nightly.newest_due(now_or_due(benchmark.nightly)).date()
+        day = benchmark.nightly.newest_due(now_or_due(benchmark.nightly)[0]).date()
     return benchmark.name if day is None else f"{benchmark.name} {day}"
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,17 +72,19 @@ def is_in_flow_run() -> bool:
     return FlowRunContext.get() is not None
 
 
-def now_or_due(nights: Nightly) -> datetime:
-    """This moment. In a run that was made for a later one, that: Prefect rounds, and begins a run up to half a second early.
+def now_or_due(nights: Nightly) -> tuple[datetime, timedelta]:
+    """This moment; in a run that was made for a later one, that: Prefect rounds, and begins a run up to half a second early.
 
-    In the night in which clocks go forward it may be up to an hour before the night is due.
+    Beside it how long to wait for it: in the night in which clocks go forward Prefect begins a run up to an hour before.
     """
     now = datetime.now(UTC)
     if not is_in_flow_run():
-        return now
+        return now, timedelta()
     from prefect.runtime.flow_run import get_scheduled_start_time
 
-    return nights.due_for(max(now, get_scheduled_start_time()))
+    start = max(now, get_scheduled_start_time())
+    due = nights.due_for(start)
+    return due, due - start
 
 
 def _may_be_configured() -> bool:

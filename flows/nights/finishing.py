@@ -4,14 +4,14 @@ What ends its process (a kill, the machine) is outside of it: systemd, cron or a
 """
 
 import logging
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 from schemas.errors import PaidAgainError, ProviderError, SalonError, StoreError
 from tasks.stopping import STOP, check_not_stopped
 
-MAX_EARLY_S: Final = 1.0
 FIRST_WAIT_S: Final = 5.0
 LONGEST_WAIT_S: Final = 600.0
 LONGEST_PAUSE_S: Final = 3600.0
@@ -60,12 +60,13 @@ def until_finished(
         grown_s = min(2 * grown_s, LONGEST_WAIT_S)
 
 
-def wait_until_due(moment: datetime, say: Callable[[str], None]) -> None:
-    """Wait where a night was begun before it is due, as where clocks go forward. Raises StoppedError."""
-    if _left_s(moment) > MAX_EARLY_S:
+def wait_until_due(moment: datetime, early: timedelta, say: Callable[[str], None]) -> None:
+    """Wait where a night was begun so long before it is due, since clocks go forward. Raises StoppedError."""
+    if early:
         say(f"this night is due at {moment:%H:%M %Z}, after the clocks go forward; waiting until then")
-    while _left_s(moment) > MAX_EARLY_S:
-        STOP.wait(min(_left_s(moment), 1.0))
+    end_s = time.monotonic() + early.total_seconds()
+    while (left_s := end_s - time.monotonic()) > 0:
+        STOP.wait(min(left_s, 1.0))
         check_not_stopped()
 
 
