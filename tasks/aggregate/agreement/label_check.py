@@ -81,7 +81,8 @@ def _of_prompts(grid: Grid, judge: str, *, is_within: bool) -> float | None:
     n = is_scored.sum(axis=0)
     own = np.nansum(scores, axis=1) / np.maximum(is_scored.sum(axis=1), 1)
     rows = n > 0
-    values = on_grid(np.nansum(scores - own[:, None], axis=0) / np.maximum(n, 1))[rows]
+    size = float(np.nanmax(np.abs(scores), initial=0.0))
+    values = on_grid(np.nansum(scores - own[:, None], axis=0) / np.maximum(n, 1), size)[rows]
     is_labelled: Mask = np.any(np.isfinite(grid.labels[:, rows]), axis=0)
     if min(is_labelled.sum(), (~is_labelled).sum()) < MIN_EACH:
         return None

@@ -122,21 +122,27 @@ def pairs(rated: Rated) -> Iterator[Pair]:
         if n == 1 and not raters:
             yield Pair(subject, Against.RATERS_MEAN.value, rated.raters[0], n)
         if n != 1:
-            yield Pair(subject, Against.RATERS_MEAN.value, people(rated, Against.RATERS_MEAN), n)
+            yield Pair(_to_means(rated, subject), Against.RATERS_MEAN.value, people(rated, Against.RATERS_MEAN), n)
         for rater in raters:
             yield Pair(subject, rater.name, rater, 1)
     for place, rater in enumerate(raters):
         for other in raters[place + 1 :]:
             yield Pair(rater, other.name, other, 2)
         if n > 2:
-            yield Pair(rater, Against.OTHER_RATERS_MEAN.value, people(rated, Against.OTHER_RATERS_MEAN, without=rater.name), n)
+            rest = people(rated, Against.OTHER_RATERS_MEAN, without=rater.name)
+            yield Pair(_to_means(rated, rater), rest.name, rest, n)
 
 
 def people(rated: Rated, name: Against, without: str | None = None) -> Assessment:
     """The mean of the raters, less one, as an assessment of its own; a mean is no label."""
     has_scale = all(rater.has_scale for rater in rated.raters)
-    mean = on_grid(mean_of_raters(rated.raters_values(without)), max(abs(rated.low), abs(rated.high)) if has_scale else None)
-    return Assessment(Assessor.RATERS, name.value, mean, None, has_scale)
+    mean = mean_of_raters(rated.raters_values(without))
+    return _to_means(rated, Assessment(Assessor.RATERS, name.value, mean, None, has_scale))
+
+
+def _to_means(rated: Rated, one: Assessment) -> Assessment:
+    """The same, rounded as means are: a number that is equal to a mean is so beside it."""
+    return replace(one, values=on_grid(one.values, max(abs(rated.low), abs(rated.high)) if one.has_scale else None))
 
 
 def mean_of_raters(values: Floats) -> Floats:

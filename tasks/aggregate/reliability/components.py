@@ -89,7 +89,7 @@ def components(totals: Floats, prompts: Floats) -> Components:
     n, total, ss_repeats, n_images, ss_images, squares_over_n, squares = np.moveaxis(totals, -1, 0)
     n_prompts, total_squares_over_n, n_squared = np.moveaxis(prompts, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ss_prompts = (total_squares_over_n - total**2 / n).sum(axis=-1)
+        ss_prompts = without_rounding(total_squares_over_n - total**2 / n, total_squares_over_n).sum(axis=-1)
         df_prompts, df_images, df_repeats = (
             (a - b).sum(axis=-1) for a, b in ((n_prompts, np.ones_like(n)), (n_images, n_prompts), (n, n_images))
         )

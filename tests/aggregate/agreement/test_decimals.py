@@ -13,7 +13,7 @@ from tasks.aggregate.agreement.corrected import corrected
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.label_check import label_check
 from tasks.aggregate.agreement.metrics import pair_metric
-from tasks.aggregate.agreement.pairs import Assessment, Rated, people, rated_dimension
+from tasks.aggregate.agreement.pairs import Assessment, Rated, pairs, rated_dimension
 from tasks.aggregate.tables import Settings
 
 N = 120
@@ -84,7 +84,13 @@ def test_equal_means_of_raters_are_ties(rated: Callable[..., Rated], ends: tuple
     perfect = ends[0] + (ends[1] - ends[0]) * places.sum(axis=1) / (3 * n_steps)
     for columns in ([0, 1, 2], [2, 0, 1]):
         one = rated(ends, perfect, theirs, on(theirs, places[:, columns]))
-        assert pair_metric(AgreementMetric.PAIRWISE_ACCURACY, one.judges[0].values, people(one, Against.RATERS_MEAN).values) == 1
+        (beside,) = [pair for pair in pairs(one) if pair.against == Against.RATERS_MEAN and pair.subject.kind is Assessor.JUDGE]
+        for metric in (AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.KRIPPENDORFF_ALPHA):
+            assert pair_metric(metric, beside.subject.values, beside.other.values) == 1, metric
+    alike = rated(ends, perfect, theirs, on(theirs, places[:, [0, 0, 0]]))
+    for pair in pairs(alike):
+        if pair.against == Against.OTHER_RATERS_MEAN:
+            assert np.array_equal(pair.subject.values, pair.other.values)
 
 
 @pytest.mark.parametrize("score", [0.5, 0.7, 0.1, 4.6, 1 / 3])
@@ -108,6 +114,22 @@ def test_the_order_of_checkpoints_does_not_move_the_label_check(make_rubric: Cal
         one = Rated(make_rubric({None: ("overall",)}), "overall", 0, 10, items, sides[0], (), sides[1])
         found.add(label_check(Grid(one), one.judges[0], is_within=True).p)
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("said", [0.5, 0.7])
+def test_checkpoints_of_one_number_each_tell_nothing_of_the_labels(make_rubric: Callable[..., Any], said: float) -> None:
+    """One failed on the prompts that are labelled: what is left of each prompt's value is the rounding of a mean."""
+    items = ITEMS[:48].with_columns(
+        prompt_id=pl.Series([f"p{n // 2:02}" for n in range(48)]), checkpoint=pl.Series(["a", "b"] * 24)
+    )
+    judge, ann = np.array([said, 0.25] * 24), np.array([0.5, NAN] * 8 + [NAN] * 32)
+    judge[1:16:2] = NAN
+    sides = [
+        (Assessment(kind, name, values, None, has_scale=True),)
+        for kind, name, values in ((Assessor.JUDGE, "eye", judge), (Assessor.RATER, "ann", ann))
+    ]
+    one = Rated(make_rubric({None: ("overall",)}), "overall", 0, 1, items, sides[0], (), sides[1])
+    assert label_check(Grid(one), one.judges[0], is_within=True).p is None
 
 
 @pytest.mark.parametrize(("ends", "theirs"), [((0, 3), (0.2, 1, 0.2)), ((0, 0.7), (0, 0.7, 0.1))], ids=["0.2 to 1", "0 to 0.7"])
