@@ -10,6 +10,7 @@ import polars as pl
 
 from flows.executors.choose import opened_executor
 from flows.night_opening import night_of, not_after, open_night
+from flows.nights.checkpoint_table import days_of
 from flows.nights.checkpoints import has_newer
 from flows.nights.failed import noted_where_it_fails
 from flows.nights.finishing import check_in_time, until_finished, wait_until_due
@@ -38,7 +39,7 @@ from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
-from flows.run.since import changed_samples, differs_from_night, samples_differ
+from flows.run.since import changed_samples, checkpoints_in, differs_from_night, samples_differ
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
@@ -234,12 +235,12 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids
         changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
-        if not _n_blocked(summary):  # now that nothing is left to do
+        if not _n_blocked(summary) and checkpoints_in(summary.cells).issuperset(night.checkpoints.items()):  # nothing is left
             note_night(root, name, night, run.run_date, publication, is_whole=True)
         same_as, said = None, None
         if before is not None:
             changed = changed_samples(run, noted[before].publication_id, ids.dataset_id)
-            is_same = not has_newer(noted[before].checkpoints, night.checkpoints, known)
+            is_same = not has_newer(noted[before].checkpoints, night.checkpoints, known, days_of(run))
             is_same = is_same and not any(f"{model}/{checkpoint}" in changed for model, checkpoint in night.checkpoints.items())
             same_as = date.fromisoformat(before) if is_same else None
             said = samples_differ(changed, f"the night of {before}") if changed else None

@@ -1,16 +1,13 @@
 """Which checkpoints a benchmark's sources hold, in which order, since when. What they are asked: nightly.py, backfill.py."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from flows.nights.checkpoint_table import days_of
 from schemas.benchmark.file import source_name
 from schemas.errors import InputError, SourceError
 from schemas.lineage import Lineage
@@ -18,15 +15,11 @@ from schemas.metrics import natural_key
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.ingest.known_sources import KnownSources
+from tasks.ingest.readers import is_begun
 from tasks.ingest.sources import ResolvedSource, expand, no_rows
 from tasks.plan.anchors import OFF_BOARD
 
 _NAMED = ["model", "checkpoint"]
-READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".csv": partial(pl.read_csv, infer_schema=False),  # a checkpoint called 001000 or 1.10 is no number
-    ".jsonl": partial(pl.read_ndjson, infer_schema_length=None),  # a key may come late
-    ".parquet": pl.read_parquet,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +36,6 @@ class Checkpoint:
         return f"{self.model}/{self.checkpoint}"
 
 
-class Listed(NamedTuple):
-    """A row of the table of checkpoints: its date, if any, and its number, of which the first below the names is 1."""
-
-    made_on: date | None
-    row: int
-
-
 def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None) -> list[Checkpoint]:
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
@@ -61,7 +47,7 @@ def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None
     found = in_sources(run, unreadable)
     if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
-    days = {key: one.made_on for key, one in listed(run).items()}
+    days = days_of(run)
     if benchmark.nightly.checkpoints is not None:
         found = {key: days[key] for key in found if key in days}
     return [Checkpoint(*key, found[key]) for key in oldest_first(found, days)]
@@ -83,7 +69,7 @@ def lineage_of(run: StageContext, known: Sequence[Checkpoint] | None = None) -> 
         return Lineage()
     is_own = ~pl.col("model").is_in(OFF_BOARD)
     parts = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_own).select(_NAMED).unique())
-    days = {key: one.made_on for key, one in listed(run).items()}
+    days = days_of(run)
     shown = set(parts.rows())
     return Lineage.of(oldest_first({*shown, *((one.model, one.checkpoint) for one in known or ())}, days), shown)
 
@@ -93,10 +79,15 @@ def newest(checkpoints: Sequence[Checkpoint]) -> dict[str, Checkpoint]:
     return {one.model: one for one in checkpoints}
 
 
-def has_newer(before: Mapping[str, str], now: Mapping[str, str], checkpoints: Sequence[Checkpoint]) -> bool:
+def has_newer(
+    before: Mapping[str, str],
+    now: Mapping[str, str],
+    checkpoints: Sequence[Checkpoint],
+    days: Mapping[tuple[str, str], date | None],
+) -> bool:
     """Whether a model has a newer checkpoint `now` than `before`, both by model, or is new. `checkpoints`: oldest first.
 
-    One that is gone, and an older one in its place, are nothing newer.
+    One that is gone, and an older one in its place, are nothing newer: by the table's `days` where it still lists the one gone.
     """
     place = {(one.model, one.checkpoint): index for index, one in enumerate(checkpoints)}
 
@@ -106,7 +97,8 @@ def has_newer(before: Mapping[str, str], now: Mapping[str, str], checkpoints: Se
             return old is None
         if (model, old) in place:
             return place[model, old] < place[model, name]
-        return natural_key(old) < natural_key(name)
+        pair = ((model, old), (model, name))
+        return oldest_first(pair, days if pair[0] in days else {})[0] == pair[0]
 
     return any(is_newer(model, name) for model, name in now.items())
 
@@ -198,53 +190,12 @@ def in_sources(run: StageContext, unreadable: dict[str, str] | None = None) -> d
 
 
 def _of_source(source: ResolvedSource, zone: ZoneInfo, known: KnownSources) -> Iterator[tuple[tuple[str, str], date | None]]:
-    """Where the path names both, the folder is not read: its own date is that of the last file put into it."""
+    """Where the path names both, a folder counts from its first picture on: its own date is that of the last file put into it."""
     if source.has_checkpoint_in_path and source.model is not None and source.checkpoint is not None:
+        if not is_begun(source):
+            return
         changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, zone)
         yield (source.model, source.checkpoint), changed_at.date()
         return
     for key in known.roles_in(source):
         yield key, None
-
-
-def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
-    """What the table of checkpoints lists, by model and checkpoint; nothing where the benchmark file names none."""
-    if run.benchmark.nightly.checkpoints is None:
-        return {}
-    path = run.benchmark.path(run.benchmark.nightly.checkpoints)
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        raise InputError(f"nightly.checkpoints = {path.name!r}: a table of checkpoints must be one of {', '.join(READERS)}")
-    try:
-        frame = reader(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"nightly.checkpoints: {path} cannot be read as a table: {error}") from error
-    if not {"model", "checkpoint"} <= set(frame.columns):
-        raise InputError(f"{path} has the columns {', '.join(frame.columns)}; required: model, checkpoint, and date where known")
-    days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
-    pairs = frame.select(pl.col("model", "checkpoint").cast(pl.String)).iter_rows()
-    zone, found = ZoneInfo(run.benchmark.nightly.timezone), dict[tuple[str, str], Listed]()
-    for row, ((model, name), said) in enumerate(zip(pairs, days, strict=True), start=1):
-        if model and name:
-            day = _day(said, path, zone)
-            first = found.get((model, name))
-            if first is None or first.made_on is None:
-                found[model, name] = Listed(day, row)
-            elif day not in (None, first.made_on):
-                raise InputError(f"{path}: rows {first.row} and {row} give {model}/{name} two dates; keep the right one")
-    return found
-
-
-def _day(value: object, path: Path, zone: ZoneInfo) -> date | None:
-    """A date, or a time's in `zone`, as a folder's is, where it says its own zone."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = datetime.fromisoformat(value)
-    if isinstance(value, datetime):
-        return (value.astimezone(zone) if value.tzinfo else value).date()
-    if value is None or isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(str(value)[:10])
-    except ValueError as error:
-        raise InputError(f"{path}: date {value!r} is not a date; write it as 2026-03-31") from error

@@ -5,9 +5,10 @@ Which there are, and in which order: checkpoints.py. What is done without them: 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 
-from flows.nights.checkpoints import Checkpoint, has_newer, listed, newest, oldest_first
+from flows.nights.checkpoint_table import listed
+from flows.nights.checkpoints import Checkpoint, has_newer, newest, oldest_first
 from flows.nights.record import NightNote
 from tasks.context import StageContext
 
@@ -38,6 +39,7 @@ def missing(
 ) -> Missing:
     """What the run's night lacks of the checkpoints `there`, of which it may be about the `known`: those made `until` a day."""
     day, table, rows, latest = night_before(noted, run.run_date), run.benchmark.nightly.checkpoints, listed(run), newest(known)
+    table_days = {key: one.made_on for key, one in rows.items()}
     are_there = {(one.model, one.checkpoint) for one in there}
     lost = [] if day is None else [one for one in noted[day].checkpoints.items() if one not in are_there]
     gone, replaced, late = list[str](), list[str](), list[str]()
@@ -46,11 +48,12 @@ def missing(
         said, now = f"checkpoint {model}/{checkpoint}, in the night of {day}, is not {where} any more", latest.get(model)
         if now is None:
             gone.append(f"{said}, and no other of {model} is")
-        elif has_newer({model: checkpoint}, {model: now.checkpoint}, known):
+        elif has_newer({model: checkpoint}, {model: now.checkpoint}, known, table_days):
             replaced.append(f"{said}: {now.name} is not compared with it")
         else:
             gone.append(f"{said}: the newest of {model} is now {now.name}")
-    days = {key: one.made_on for key, one in rows.items() if until is None or (one.made_on or date.max) <= until}
+    last = until or max(run.run_date, run.benchmark.nightly.today(datetime.now(UTC)))
+    days = {key: day for key, day in table_days.items() if (until is None if day is None else day <= last)}
     awaited: dict[str, list[tuple[str, str]]] = {}
     for key in oldest_first(days, days):
         own = awaited.setdefault(key[0], [])

@@ -40,6 +40,25 @@ def _files(root: Path, is_wanted: Callable[[str], bool]) -> Iterator[str]:
         places += reversed(folders)
 
 
+def some_file_below(root: Path, is_wanted: Callable[[str], bool]) -> bool:
+    """Whether a file below the root has a wanted name: up to the first. True where a folder cannot be looked into."""
+    places = [os.fspath(root)]
+    while places:
+        try:
+            with os.scandir(places.pop()) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if not _is_folder(entry):
+                        if is_wanted(entry.name):
+                            return True
+                    elif not entry.is_symlink():
+                        places.append(entry.path)
+        except OSError:
+            return True
+    return False
+
+
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()

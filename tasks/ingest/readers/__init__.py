@@ -3,14 +3,16 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from schemas.errors import SourceError
 from schemas.records import UNKNOWN, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
-from tasks.ingest.left_out import LeftOut
+from tasks.ingest.left_out import LeftOut, is_no_picture
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
 from tasks.ingest.rows import DatasetReader, RawRow, is_kept, pointers, sample_of, value_at
+from tasks.ingest.source_files import some_file_below
 from tasks.ingest.sources import ResolvedSource
 from tasks.ingest.values import BadValueError
 
@@ -71,6 +73,21 @@ def left_out(source: ResolvedSource) -> LeftOut:
     """What of the source's files is not read. Raises SourceError as read() does."""
     look = READERS[source.reader].left_out
     return look(source) if look else LeftOut(source.name)
+
+
+def is_begun(source: ResolvedSource) -> bool:
+    """Whether the source's folder holds a picture, a row that has one, or what cannot be read: False before the first is drawn.
+
+    Read is a folder of metadata alone.
+    """
+    if not source.path.is_dir():
+        return True
+    if some_file_below(source.path, lambda name: name.lower().endswith(".parquet") or not is_no_picture(name)):
+        return True
+    try:
+        return any(one.status is not SampleStatus.MISSING_FILE for one in read(source))
+    except SourceError:
+        return some_file_below(source.path, lambda name: Path(name).suffix.lower() in tables.SUFFIXES)
 
 
 def unreadable(sources: Iterable[ResolvedSource]) -> Iterator[tuple[ResolvedSource, SourceError]]:

@@ -89,6 +89,37 @@ def test_a_checkpoint_that_a_newer_one_replaced_is_no_alarm(salon: Callable[...,
     assert _watched(salon, file)[1] == f"ok: the night of {DUE} is published"
 
 
+def test_a_checkpoint_that_is_newer_by_the_table_replaces_one_that_is_gone(salon: Callable[..., Said], file: Path) -> None:
+    """By its name it would be older."""
+    rows = ["m,s100,2026-03-01", "k,s200,2026-03-01", "m,s200,2026-03-02", "m,rc1,2026-03-03", "m,s900,2999-01-01"]
+    (file.parent / "ready.csv").write_text("\n".join(["model,checkpoint,date", *rows]))
+    _add(file, 'checkpoints = "ready.csv"\non_no_fresh_checkpoint = "fail"')
+    shutil.rmtree(file.parent / "out" / "m" / "s200")
+    make_folder(file.parent, "rc1")
+    night = salon("nightly", file)
+    told = " ".join((night.out + night.err).split())
+    assert "m/rc1 is not compared with it" in told
+    assert (night.code, "no fresh checkpoint" in told, "the newest of m is now" in told) == (0, False, False), told
+    assert "s900" not in told, "its day is to come"
+
+
+def test_a_folder_in_which_nothing_is_drawn_yet_is_no_checkpoint_of_the_night(salon: Callable[..., Said], file: Path) -> None:
+    (file.parent / "out" / "m" / "s900").mkdir()
+    shutil.rmtree(file.parent / "out" / "k")
+    night = salon("nightly", file)
+    assert (night.code, f"the night of {DUE}: m/s200;" in night.out) == (0, True), night.out + night.err
+    make_folder(file.parent / "drawn", "s900").rename(file.parent / "out" / "m" / "s900")
+    assert notes(file.parent / "lake", "folders")[DUE.isoformat()].checkpoints == {"m": "s200"}
+
+
+def test_a_night_one_of_whose_checkpoints_has_no_row_is_not_whole(salon: Callable[..., Said], file: Path) -> None:
+    manifest = make_folder(file.parent, "s900") / "manifest.csv"
+    manifest.write_text(manifest.read_text().replace("things", "others"))
+    file.write_text(file.read_text().replace('path = "out', 'where = { category = "things" }\npath = "out'))
+    assert salon("nightly", file).code == 0
+    assert not notes(file.parent / "lake", "folders")[DUE.isoformat()].is_whole, "another start looks again"
+
+
 def test_a_checkpoint_whose_files_changed_after_its_night_is_told_of_when_that_is_run_again(
     salon: Callable[..., Said], file: Path
 ) -> None:
