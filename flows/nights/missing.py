@@ -3,12 +3,12 @@
 Which there are, and in which order: checkpoints.py. What is done without them: nightly.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from flows.nights.checkpoint_table import listed
-from flows.nights.checkpoints import Checkpoint, has_newer, newest, oldest_first
+from flows.nights.checkpoints import Checkpoint, has_newer, in_sources, newest, oldest_first
 from flows.nights.record import NightNote
 from tasks.context import StageContext
 
@@ -17,7 +17,7 @@ from tasks.context import StageContext
 class Missing:
     """Each a sentence. `gone`: a model lost its newest. `replaced`: it did, and has a newer one.
 
-    `late`: listed and not there, or changed since this night judged it before.
+    `late`: listed and not there, changed since this night judged it before, or the baseline, which no source has.
     """
 
     gone: tuple[str, ...]
@@ -64,8 +64,16 @@ def missing(
     for own in filter(None, awaited.values()):
         before = f", nor {len(own) - 1} listed before it" if len(own) > 1 else ""
         late.append(f"row {rows[own[-1]].row} of {table} lists {'/'.join(own[-1])}, which no source has{before}")
-    late += _changed_since(noted.get(run.run_date.isoformat()), there, known)
+    late += [*_no_baseline(run, are_there), *_changed_since(noted.get(run.run_date.isoformat()), there, known)]
     return Missing(tuple(gone), tuple(replaced), tuple(late))
+
+
+def _no_baseline(run: StageContext, are_there: Collection[tuple[str, str]]) -> list[str]:
+    """That no source has the baseline; the table of checkpoints need not list it."""
+    baseline, has_table = run.benchmark.nightly.baseline, run.benchmark.nightly.checkpoints is not None
+    if baseline is None or baseline in map("/".join, are_there) or (has_table and baseline in map("/".join, in_sources(run))):
+        return []
+    return [f"baseline {baseline} is in no source: nothing is compared with it, and no regression from it is told of"]
 
 
 def _changed_since(earlier: NightNote | None, there: Sequence[Checkpoint], known: Sequence[Checkpoint]) -> list[str]:

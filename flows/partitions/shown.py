@@ -33,7 +33,7 @@ _NONE: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({})
 def shown_checkpoints(run: RunContext, known: Sequence[Checkpoint]) -> tuple[list[str], list[str]]:
     """The checkpoints of a night's table as model/checkpoint; in sentences, why the one before a newest is none of them.
 
-    Raises InputError where there is none, or not the baseline.
+    The baseline is one of them, also where no source has it: missing.py says so. Raises InputError where there is none.
     """
     latest = newest(known)
     if not latest:

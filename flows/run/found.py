@@ -83,9 +83,25 @@ def found_in(run: StageContext) -> Found:
     )
 
 
-def not_as_meant(run: StageContext) -> list[str]:
-    """Notes on what a benchmark's author would not expect of the run's samples."""
-    return [*_of_no_checkpoint(run), *_numbered_prompts(run), *_differing_prompts(run), *_not_examined(run)]
+def not_as_meant(run: StageContext, *, is_all: bool = False) -> list[str]:
+    """Notes on what a benchmark's author would not expect of the run's samples; `is_all`: of every checkpoint there is."""
+    notes = [*_of_no_checkpoint(run), *_numbered_prompts(run), *_differing_prompts(run), *_not_examined(run)]
+    why = no_baseline(run) if is_all else None
+    return [*notes, f"nightly.baseline: {why}; nothing is compared with it"] if why else notes
+
+
+def no_baseline(run: StageContext) -> str | None:
+    """Why the run's dataset lacks the baseline; None where it has it, or the benchmark file names none."""
+    baseline = run.benchmark.nightly.baseline
+    if baseline is None:
+        return None
+    name, is_own = pl.concat_str("model", "checkpoint", separator="/"), ~pl.col("model").is_in(OFF_BOARD)
+    made = run.lake.collect(SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(is_own).select(name.unique()))
+    names = sorted(made.to_series().drop_nulls().unique())
+    if baseline in names:
+        return None
+    shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")
+    return f"{baseline!r} has no samples; write it as model/checkpoint; available: {shown}"
 
 
 def _not_examined(run: StageContext) -> list[str]:

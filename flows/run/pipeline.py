@@ -88,7 +88,7 @@ def run_pipeline(
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     run = replace(run, lineage=lineage_of(run, known))
-    _say_what_is_not_as_meant(run, dataset)
+    _say_what_is_not_as_meant(run, dataset, is_all=checkpoints is None)
     planned = stages.plan(run)
     budget_id = night_budget(run.name_in_ledger, run.run_date) if night else run.ids.budget_id
     run = run.having(plan_id=planned.plan_id, budget_id=budget_id)
@@ -161,8 +161,8 @@ def _asked_or_taken_in(
         return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
 
 
-def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult) -> None:
-    for note in [*dataset.notes, *not_as_meant(run.stage)]:
+def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult, *, is_all: bool) -> None:
+    for note in [*dataset.notes, *not_as_meant(run.stage, is_all=is_all)]:
         run.reporter.say(note)
 
 

@@ -13,7 +13,7 @@ from flows.nights.checkpoints import Checkpoint, find_checkpoints, lineage_of
 from flows.observability.progress import Reporter
 from flows.run import stages
 from flows.run.context import RunContext, open_run
-from flows.run.found import N_NAMED, Found, found_in
+from flows.run.found import Found, found_in, no_baseline
 from flows.run.plan_counts import Asked, asked_in
 from flows.run.rounds import due_now
 from flows.run.since import asks_otherwise
@@ -193,19 +193,8 @@ def previewed(
 
 
 def _check_baseline(file: Path, run: StageContext) -> None:
-    baseline = run.benchmark.nightly.baseline
-    if baseline is None:
-        return
-    name = pl.concat_str("model", "checkpoint", separator="/")
-    made = run.lake.collect(
-        SAMPLES, run.ids.dataset_id, lambda rows: rows.filter(~pl.col("model").is_in(OFF_BOARD)).select(name.unique())
-    )
-    names = sorted(made.to_series().drop_nulls().unique())
-    if baseline not in names:
-        shown = ", ".join(names[:N_NAMED]) + (" …" if len(names) > N_NAMED else "")
-        raise refused(
-            file, ("nightly", "baseline"), f"{baseline!r} has no samples; write it as model/checkpoint; available: {shown}"
-        )
+    if (why := no_baseline(run)) is not None:
+        raise refused(file, ("nightly", "baseline"), why)
 
 
 def _rejections(run: StageContext, planned: Plan, ledger: Ledger) -> Counter[str]:

@@ -103,6 +103,24 @@ def test_a_checkpoint_that_is_newer_by_the_table_replaces_one_that_is_gone(salon
     assert "s900" not in told, "its day is to come"
 
 
+def test_a_baseline_that_no_source_has_is_told_of(salon: Callable[..., Said], file: Path) -> None:
+    """Regressions from it would be told of no more."""
+    _add(file, 'baseline = "m/zzz"')
+    said = "baseline m/zzz is in no source: nothing is compared with it"
+    assert said in _previewed(salon, file)
+    night = salon("nightly", file)
+    assert (night.code, said in night.out) == (0, True), night.out
+    assert said in _watched(salon, file)[1]
+    ran = salon("run", file)
+    assert "nightly.baseline: 'm/zzz' has no samples; write it as model/checkpoint; available: k/s200" in " ".join(ran.err.split())
+
+
+def test_a_baseline_that_the_table_does_not_list_is_there(salon: Callable[..., Said], file: Path) -> None:
+    (file.parent / "ready.csv").write_text("model,checkpoint\nm,s200\nk,s200\n")
+    _add(file, 'checkpoints = "ready.csv"\nbaseline = "m/s100"')
+    assert "in no source" not in _previewed(salon, file)
+
+
 def test_a_folder_in_which_nothing_is_drawn_yet_is_no_checkpoint_of_the_night(salon: Callable[..., Said], file: Path) -> None:
     (file.parent / "out" / "m" / "s900").mkdir()
     shutil.rmtree(file.parent / "out" / "k")
