@@ -18,7 +18,7 @@ from flows.run.other_models import mixed_cells
 from flows.run.preview import PlannedRubric, forecasts
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge
-from schemas.errors import NothingToJudgeError, SourceError
+from schemas.errors import InputError, NothingToJudgeError, SourceError
 from schemas.records import Plan
 from schemas.tables.stored import PARTITIONS
 from tasks.context import StageContext
@@ -140,8 +140,14 @@ def plan_backfill(
     """Read the chosen checkpoints into the lake, plan them, and count and price what is left to ask; the newest come first.
 
     With `is_retrying` what the provider rejected is left to ask again. A checkpoint that cannot be read does not stop the others.
-    Raises InputError for one that is not there, or whose date is needed and not known, and where none can be read.
+    Raises InputError for one that is not there, or whose date is needed and not known, where none can be read, and where no judge
+    is asked.
     """
+    if not run.benchmark.asked_judges:
+        raise InputError(
+            "a backfill asks judges, and those of this file are all recorded: salon import FILE --replies REPLIES publishes what "
+            "was recorded of them"
+        )
     asked, unreadable = choose(run, names, since)
     planned: list[PlannedCheckpoint] = []
     with opened(run.ledger_url) as ledger:  # before: what the lake has is not to ask, nor given back where it is forgotten

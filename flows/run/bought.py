@@ -43,6 +43,10 @@ class RequestsMet:
         self._seen = np.union1d(self._seen, hashes)
         return are_new
 
+    def has(self, keys: pl.Series) -> npt.NDArray[np.bool_]:
+        """Which of these keys were met."""
+        return np.isin(keys.hash().to_numpy(), self._seen)
+
     def shared_by(self, run: RunContext, parts: Sequence[PlannedPart]) -> dict[tuple[str, str], int]:
         """By (rubric, judge), how many of these requests are left to ask and were met before; all of them are met now."""
         found = Counter[tuple[str, str]]()
@@ -71,15 +75,24 @@ class Bought:
     last_heard_at: datetime
 
 
-def bought_of(run: RunContext, since: datetime, plan_ids: Sequence[str], judges: Sequence[str] | None = None) -> Bought:
+def bought_of(
+    run: RunContext, since: datetime, plan_ids: Sequence[str], judges: Sequence[str] | None = None, within: str | None = None
+) -> Bought:
     """What the ledger holds of these plans' requests, and how much of it came since a moment.
 
-    `judges`: those that were asked, by the names that tables have; default: those of the file.
+    `judges`: those that were asked, by the names that tables have; default: those of the file. `within`: only of requests that
+    this plan has too.
 
     What other runs bought of the same requests meanwhile is in it. A plan that the lake does not hold any more adds nothing.
     """
     judges = [judge.id for judge in run.benchmark.asked_judges] if judges is None else judges
-    return _bought(run, round(since.timestamp() * 1e6), _requests(run, plan_ids, judges))
+    requests = _requests(run, plan_ids, judges)
+    if within is not None:
+        shared = RequestsMet()
+        for _, keys in _requests(run, [within], judges):
+            shared.meet(keys)
+        requests = ((judge_model, keys.filter(shared.has(keys))) for judge_model, keys in requests)
+    return _bought(run, round(since.timestamp() * 1e6), requests)
 
 
 def with_what_was_lost(run: RunContext, told: Outcome, since_us: int, parts: Sequence[PlannedPart]) -> Outcome:

@@ -22,7 +22,7 @@ from schemas.benchmark.exam import OCCASION
 from schemas.benchmark.file import Limits, refused
 from schemas.benchmark.judges import Judge
 from schemas.records import Plan, PlannedPart
-from schemas.tables.stored import REQUESTS, SAMPLES
+from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.export import Exported, export_requests
@@ -39,7 +39,6 @@ from tasks.lake.reading_through import read_through
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import restore
-from tasks.plan.anchors import OFF_BOARD
 
 HANDED_OVER = "with batch  {:,} of these are with a Batch API already: they are collected, and not paid for again"
 

@@ -23,6 +23,7 @@ from tasks.lake.not_writable import barred_of_lake
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
+from tasks.plan.dataset import known_plan
 from tasks.publish.machine_tables import record_run, runs
 from tasks.publish.pointer import check_pointers
 
@@ -120,7 +121,7 @@ def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
     if not runs(run.lake).filter(benchmark=run.benchmark.name, started_at=note.started_at).is_empty():
         return
     bought = bought_of(run, note.started_at, note.plan_ids, note.judges)
-    own = _without_others(run, note.started_at, bought.outcome)
+    own = _without_others(run, note, bought.outcome)
     if not own.may_cost:
         return
     usd = "no reply with a known cost" if own.cost_usd is None else format_usd(own.cost_usd)
@@ -138,20 +139,30 @@ def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
     run.reporter.say(say)
 
 
-def _without_others(run: RunContext, since: datetime, bought: Outcome) -> Outcome:
-    """What came since a moment, less what runs of the benchmark that went on beside have in rows of their own."""
-    rows = runs(run.lake).filter(pl.col("benchmark") == run.benchmark.name, pl.col("finished_at") > since)
-    if rows.is_empty():
+def _without_others(run: RunContext, note: Asking, bought: Outcome) -> Outcome:
+    """What came since it began, less what runs of the benchmark that went on beside have in rows of their own.
+
+    Of such a row at most what came of the requests that its plan, as today's file makes it, shares with the killed run's.
+    """
+    rows = runs(run.lake).filter(pl.col("benchmark") == run.benchmark.name, pl.col("finished_at") > note.started_at)
+    own = bought
+    for row in rows.iter_rows(named=True):
+        plan = known_plan(run.having(dataset_id=row["dataset_id"]).stage)
+        shared = bought if plan is None else bought_of(run, note.started_at, note.plan_ids, note.judges, plan.plan_id).outcome
+        if not shared.may_cost:
+            continue
+        n_asked, n_input, n_output = (
+            min(row[name] or 0, getattr(shared, name)) for name in ("n_asked", "n_input_tokens", "n_output_tokens")
+        )
+        cost_usd = (own.cost_usd or 0.0) - min(row["cost_usd"] or 0.0, shared.cost_usd or 0.0)
+        own = replace(
+            own,
+            n_replies=0,  # whose they are is not told
+            n_asked=max(0, own.n_asked - n_asked),
+            n_input_tokens=max(0, own.n_input_tokens - n_input),
+            n_output_tokens=max(0, own.n_output_tokens - n_output),
+            cost_usd=cost_usd if cost_usd > _A_ROUNDING_USD else None,
+        )
+    if own is bought:
         return bought
-    counts = ("n_asked", "n_input_tokens", "n_output_tokens", "cost_usd")
-    n_asked, n_input, n_output, cost = rows.select(pl.col(counts).sum()).row(0)
-    cost_usd = max(0.0, (bought.cost_usd or 0.0) - cost)
-    own = replace(
-        bought,
-        n_replies=0,  # whose they are is not told
-        n_asked=max(0, bought.n_asked - n_asked),
-        n_input_tokens=max(0, bought.n_input_tokens - n_input),
-        n_output_tokens=max(0, bought.n_output_tokens - n_output),
-        cost_usd=cost_usd if cost_usd > _A_ROUNDING_USD else None,
-    )
     return replace(own, n_in_doubt=bought.n_in_doubt or int(own.n_asked > 0 or own.cost_usd is not None))

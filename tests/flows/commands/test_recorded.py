@@ -45,6 +45,16 @@ def test_a_judge_in_the_place_of_another_is_announced_by_plan_and_told_by_the_ru
         assert "in place of" not in planned.out or is_told
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_backfill_whose_judges_are_all_recorded_says_what_publishes_instead(
+    salon: Callable[..., Said], judged_by: Callable[..., None], options: tuple[str, ...]
+) -> None:
+    judged_by('model = "one"')
+    said = salon("backfill", "b.toml", "--all", *options)
+    assert said.code == 2, said.out
+    assert "those of this file are all recorded: salon import FILE --replies" in " ".join(said.err.split())
+
+
 def test_a_judge_under_another_name_is_told_as_renamed_and_that_its_series_ends(
     salon: Callable[..., Said], judged_by: Callable[..., None]
 ) -> None:

@@ -149,9 +149,15 @@ def test_a_run_of_another_machine_is_over_once_the_ledger_has_not_heard_of_it_fo
     assert path.exists() == stays
 
 
-def _noted(lake: Lake, began: datetime, *, is_gone: bool) -> Path:
-    """The note of a run of the lake's one plan, whose process is gone, or is of another machine."""
-    plan = next((lake.root / "complete" / "requests").iterdir()).stem
+def _plan(lake: Lake) -> str:
+    """The lake's one plan."""
+    (path,) = (lake.root / "complete" / "requests").iterdir()
+    return path.stem
+
+
+def _noted(lake: Lake, began: datetime, *, is_gone: bool, plan: str | None = None) -> Path:
+    """The note of a run of the plan, or the lake's one, whose process is gone, or is of another machine."""
+    plan = plan or _plan(lake)
     note = NOTE | {"plan_ids": [plan], "judges": ["salon-demo-judge"], "started_at": began.isoformat()}
     if is_gone:
         note["process"] = {**note["process"], "host": this_process().host}
@@ -188,6 +194,26 @@ def test_what_a_killed_run_bought_is_not_taken_for_another_benchmarks(
     assert salon("run", file).code == 0
     (killed,) = runs(lake).filter(outcome="stopped").to_dicts()
     assert (killed["benchmark"], killed["n_asked"]) == ("nights", N_SAMPLES)
+
+
+def test_the_row_of_a_killed_run_has_all_that_it_bought_while_others_bought_something_else(
+    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    World(tmp_path).make(1)
+    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
+    assert salon("run", file, "--checkpoints", "step-0").code == 0
+    (bought,) = runs(lake).to_dicts()
+    plan = _plan(lake)
+    shutil.rmtree(lake.root / "runs")
+    assert salon("run", file, "--checkpoints", "step-1").code == 0
+    _noted(lake, bought["started_at"], is_gone=True, plan=plan)
+    said = " ".join(salon("run", file, "--checkpoints", "step-1").err.split())
+    assert f"that is in the table runs now: {N_SAMPLES} requests sent, $" in said
+    (killed,) = runs(lake).filter(outcome="stopped").to_dicts()
+    of = ("n_asked", "n_input_tokens", "n_output_tokens", "is_at_least")
+    assert [killed[name] for name in of] == [bought[name] for name in of]
+    assert killed["cost_usd"] == pytest.approx(bought["cost_usd"])
 
 
 def test_a_run_whose_note_stayed_has_no_second_row(
