@@ -100,7 +100,7 @@ def gate(
     ruled = rulings(comparisons, looked_at, pairs, alpha, won=met, **_tested_by(found))
     cells = _read(found, BENCHMARK_LONG)
     ruled = with_cells(ruled, cells)
-    moves = moves_of(lake_root, found.benchmark, _compared(ruled, comparisons))
+    moves = moves_of(found.folder, _compared(ruled, comparisons))
     n_left = len(set(comparisons["category"]) - {*TOTALS, *(one.category for one in ruled)})
     apart = _apart(met, pairs)
     unruled = _unruled(ruled, pairs, comparisons, apart)

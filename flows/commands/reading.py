@@ -77,7 +77,7 @@ def table(
     moves, said = [], {}
     if category == Total.MACRO:  # of whole rankings, whichever of their rows are printed
         compared = load_comparisons(found)
-        moves = moves_of(lake_root, found.benchmark, to_predecessors(compared))
+        moves = moves_of(found.folder, to_predecessors(compared))
         said = with_moves(answers_of(cells, compared), moves, headlines(cells))
     wanted = {"rubric_id": rubric, "judge_model": judge, "model": model, "checkpoint": checkpoint, "dimension": dimension}
     caveats = caveats_of(lake_root, found, is_named=publication is not None or good)

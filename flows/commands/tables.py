@@ -189,7 +189,7 @@ def print_leaderboard(console: Console, folder: Path) -> None:
     print_pairs(console, boards_in(folder), is_short=True)
     cells, compared = read_cells(folder), folder / f"{COMPARISONS.name}.parquet"
     comparisons = pl.read_parquet(compared) if compared.is_file() else COMPARISONS.empty()
-    moves = moves_of(folder.parents[3], folder.parent.name, to_predecessors(comparisons))
+    moves = moves_of(folder, to_predecessors(comparisons))
     rows = marked(leaderboard_rows(cells, is_headline_only=True), moves)
     print_rows(console, rows, with_moves(answers_of(cells, comparisons), moves, headlines(cells)))
     print_worse(console, comparisons, command="salon table ")

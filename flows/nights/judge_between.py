@@ -3,8 +3,9 @@
 The statistic is tasks/aggregate/drift/between.py; how it is told is flows/commands/printed/judge_moves.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import polars as pl
 
 from flows.nights.record import notes
 from schemas.statuses.cells import ComparisonKind, ComparisonTest, Total
+from tasks.publish.folders import publication_folder
 
 if TYPE_CHECKING:  # imported where two nights are compared: a table that is printed needs none of it
     from tasks.aggregate.drift.between import Change
@@ -72,18 +74,23 @@ def error_of(comparison: Mapping[str, Any]) -> tuple[float | None, float | None]
     return (comparison["se"], comparison["df"]) if is_t else (None, None)
 
 
-def judge_moves(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
-    """Those of `compared` whose two nights' anchors differ by more than chance, in their order.
+def judge_moves(lake_root: Path, benchmark: str, compared: Sequence[Compared], shown: Path) -> list[JudgeMove]:
+    """Those of `compared` whose two nights' anchors differ by more than chance, in their order. `shown`: the publication.
 
-    A checkpoint's night is the first that was noted about it. Nothing is said of one that was judged on none, nor where the two
-    nights asked no anchor in common.
+    A checkpoint's night is the first that was noted about it and asked as the publication does: what was asked otherwise was
+    asked anew since. Nothing is said of one that was judged on none, nor where the two nights asked no anchor in common.
     """
-    nights: dict[tuple[str, str], str] = {}
     publication_ids: dict[str, str] = {}
+    days_of: dict[tuple[str, str], list[str]] = {one: [] for pair in compared for one in (pair.candidate, pair.reference)}
     for day, note in notes(lake_root, benchmark).items():
         publication_ids[day] = note.publication_id
-        for checkpoint in note.checkpoints.items():
-            nights.setdefault(checkpoint, day)
+        for checkpoint in days_of.keys() & note.checkpoints.items():
+            days_of[checkpoint].append(day)
+    if not any(days_of[one.candidate] and days_of[one.reference] for one in compared):
+        return []
+    is_alike = _asks_as(lake_root, benchmark, shown)
+    found_on = {one: next((day for day in days if is_alike(publication_ids[day])), None) for one, days in days_of.items()}
+    nights = {one: day for one, day in found_on.items() if day is not None}
     pairs = {(nights.get(one.candidate), nights.get(one.reference)) for one in compared}
     apart = {(after, before) for after, before in pairs if after and before and after != before}
     days = {day for pair in apart for day in pair}
@@ -105,3 +112,19 @@ def judge_moves(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -
             left = change.left_of(one.delta, one.se, one.df)
             found.append(JudgeMove(*named, after, before, change.n_anchors, change.change, left))
     return found
+
+
+def _asks_as(lake_root: Path, benchmark: str, shown: Path) -> Callable[[str], bool]:
+    """Whether a publication of the benchmark asked each rubric and judge as the one that is shown; no where it does not say."""
+    from flows.nights.own_rubrics import asks_the_same
+    from tasks.publish.identity import asked_otherwise
+    from tasks.verify.publication import read_provenance
+
+    now = read_provenance(shown)
+
+    @cache
+    def is_alike(publication_id: str) -> bool:
+        was = read_provenance(publication_folder(lake_root, benchmark, publication_id))
+        return bool(was and now) and not asked_otherwise(was or {}, now or {}, partial(asks_the_same, lake_root, {}))
+
+    return is_alike

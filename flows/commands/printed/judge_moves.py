@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,9 +35,10 @@ def unless_spoiled(read: Callable[[], list[_Row]], what: str) -> list[_Row]:
         return []
 
 
-def moves_of(lake_root: Path, benchmark: str, compared: Sequence[Compared]) -> list[JudgeMove]:
-    """Those of `compared` that a judge moved between."""
-    return unless_spoiled(lambda: judge_moves(lake_root, benchmark, compared), "whether a judge moved between two nights")
+def moves_of(shown: Path, compared: Sequence[Compared]) -> list[JudgeMove]:
+    """Those of `compared` that a judge moved between. `shown`: the folder of the publication that compares them."""
+    found = partial(judge_moves, shown.parents[3], shown.parent.name, compared, shown)
+    return unless_spoiled(found, "whether a judge moved between two nights")
 
 
 def sentence(move: JudgeMove) -> str:
