@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flows.garbage_collection.inventory import NOTES, PUBLICATION, Item
+from flows.run.begun import FOLDER as ASKING
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, RUNS
 from tasks.lake.atomic_files import store_error
@@ -22,7 +23,7 @@ from tasks.publish.folders import GOOD_POINTER, MANIFEST, POINTER, PROVENANCE
 from tasks.publish.withdrawn import FOLDER as WITHDRAWN
 from tasks.stopping import check_not_stopped
 
-_READ_IN = frozenset({"pins", "anchors", "nights", WITHDRAWN, CHECKS.name, RUNS.name})
+_READ_IN = frozenset({"pins", "anchors", "nights", ASKING, WITHDRAWN, CHECKS.name, RUNS.name})
 _READ = frozenset({MANIFEST, PROVENANCE, POINTER, GOOD_POINTER})
 _KEPT_HERE_ALONE = frozenset({*NOTES, "data_docs", "locks"})  # of the cache folder, which may be deleted at any time
 

@@ -26,6 +26,8 @@ from flows.garbage_collection.inventory import (
 from flows.nights.anchors import anchor_sets
 from flows.nights.drift import nightly_publications
 from flows.nights.record import notes
+from flows.run.begun import FOLDER as ASKING
+from flows.run.begun import Asking
 from schemas.errors import CorruptLakeError
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import known_source
@@ -128,7 +130,7 @@ def _why_published(item: Item, named: Mapping[str, str], rule: Rule) -> str | No
 
 
 def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) -> Mapping[tuple[str, str], str]:
-    """(table, key) of the partitions that kept publications and frozen anchors are made of -> why."""
+    """(table, key) of the partitions that kept publications, frozen anchors and runs without a row need -> why."""
     found: dict[tuple[str, str], str] = {}
     for item in sorted(kept, key=lambda one: why[one.name] != NIGHT):  # of several reasons the stronger is said
         ids = _identities(item.paths[0]) if (item.paths[0] / MANIFEST).is_file() else {}
@@ -140,7 +142,17 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
     anchors = {one.anchor_set for benchmark in benchmarks for one in anchor_sets(lake.root, benchmark)}
     # those that nights were judged with too: a record that is lost can come back from a backup
     anchors |= {note.anchor_set for benchmark in benchmarks for note in notes(lake.root, benchmark).values() if note.anchor_set}
-    return found | {(table.name, key): "frozen anchors" for key in sorted(anchors) for table in (SAMPLES, PICTURES)}
+    found |= {(table.name, key): "frozen anchors" for key in sorted(anchors) for table in (SAMPLES, PICTURES)}
+    asking = {(REQUESTS.name, key) for path in (lake.root / ASKING).glob("*/*.json") for key in _plans_asked(path)}
+    return dict.fromkeys(asking, "a run was killed, and its row in runs is still to be written") | found
+
+
+def _plans_asked(path: Path) -> list[str]:
+    """Of the note of a run that asks, or asked and has no row yet; none where it is no such note: a run says so."""
+    try:
+        return Asking.model_validate_json(content_of(path)).plan_ids
+    except (OSError, ValueError):
+        return []
 
 
 def _identities(folder: Path) -> Mapping[str, Any]:

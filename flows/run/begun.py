@@ -23,6 +23,7 @@ from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.regular_files import content_of
 
+FOLDER = "asking"
 GONE_AFTER = timedelta(days=2)
 """A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
 SILENT_S = 600.0
@@ -123,7 +124,7 @@ def begun_nights(run: RunContext) -> list[date]:
 
 def folder(run: RunContext) -> Path:
     """Where the notes of the benchmark's runs stand."""
-    return run.lake.root / "asking" / run.benchmark.name
+    return run.lake.root / FOLDER / run.benchmark.name
 
 
 def fetch(run: RunContext) -> None:

@@ -175,6 +175,26 @@ def test_what_goes_what_stays_and_why(world: World, salon: Callable[..., Said]) 
     assert "would go: 0 items" in salon("gc", "--lake", root).out
 
 
+def test_the_requests_of_a_killed_run_stay_until_its_row_is_written(world: World, salon: Callable[..., Said]) -> None:
+    """By them the next start counts what it bought."""
+    root, plan = world.lake.root, IDS["plan_id"]
+    note = {
+        "started_at": "2026-03-01T02:00:00Z", "run_date": "2026-03-01", "dataset_id": "d" * 64, "n_samples": 1, "n_samples_ok": 1,
+        "code_version": "c" * 64, "asked_by": "nightly", "plan_ids": [plan], "judges": [],
+        "process": {"host": "another machine", "pid": 1, "started": "7"},
+    }  # fmt: skip
+    folder = root / "asking" / "nightly"
+    folder.mkdir(parents=True)
+    (folder / "one.json").write_text(json.dumps(note))
+    (folder / "two.json").write_text("no note")
+    assert " a run was killed, and its row" in salon("gc", "--lake", root).out
+    assert salon("gc", "--lake", root, "--yes").code == 0
+    assert world.tables("superseded") == {REQUESTS.name}
+    (folder / "one.json").unlink()
+    assert salon("gc", "--lake", root, "--yes").code == 0
+    assert world.tables("superseded") == set()
+
+
 def test_where_the_lists_cannot_be_written_all_else_goes_and_the_next_clearing_writes_them(
     world: World, salon: Callable[..., Said]
 ) -> None:

@@ -213,7 +213,8 @@ def test_a_date_that_comes_after_many_rows_without_one_is_read(tmp_path: Path) -
     rows += [{"model": MODEL, "checkpoint": "a-newest", "date": "2026-11-01"}]
     rows += [{"model": MODEL, "checkpoint": "z-older", "date": "2026-10-01"}]
     (tmp_path / "ready.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [one.checkpoint for one in find_checkpoints(open_run(_of_table(tmp_path, "ready.jsonl")))][-2:] == ["z-older", "a-newest"]
+    found = find_checkpoints(open_run(_of_table(tmp_path, "ready.jsonl")))
+    assert [one.checkpoint for one in found][-2:] == ["z-older", "a-newest"]
 
 
 LATE = datetime(2026, 10, 30, 23, 30, tzinfo=UTC)
