@@ -135,7 +135,7 @@ def write_partitions(
     folder, written = _folder(run), []
     for row in rows.iter_slices(1):
         target = folder / f"{row['partition_id'].item()}.parquet"
-        was = pl.read_parquet(target.read_bytes())["state"].item() if target.is_file() else None
+        was = read_files([target], PARTITIONS)["state"].item() if target.is_file() else None
         if row["state"].item() == was == PartitionState.DONE:
             continue  # done before: who did it, and when, stays
         write_parquet(conform(row, PARTITIONS), target, run.lake.root / "staging")

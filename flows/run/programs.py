@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import TracebackType
@@ -109,11 +110,14 @@ class LocalServer:
         log = self.log(name)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                tied_to_us(command, options.stop_signal), env={**os.environ, **options.environment}, cwd=options.folder,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                **as_user(options.owner),
-            )  # fmt: skip
+            try:
+                process = subprocess.Popen(
+                    tied_to_us(command, options.stop_signal), env={**os.environ, **options.environment}, cwd=options.folder,
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                    **as_user(options.owner),
+                )  # fmt: skip
+            except OSError as error:  # where nothing ties it to us, that is of the program itself
+                raise StoreError(f"{name} did not start: {command[0]} cannot be run: {error.strerror}") from error
         program = Program(name, process, options)
         self.programs.append(program)
         began_s = time.monotonic()
@@ -190,7 +194,7 @@ def answers(url: str) -> bool:
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy reaches this machine's loopback
         with direct.open(url, timeout=5) as answer:
             return bool(answer.status == 200)
-    except OSError:
+    except (OSError, HTTPException):  # such as one that speaks TLS
         return False
 
 

@@ -17,9 +17,12 @@ from flows.run.bought import bought_of
 from flows.run.context import RunContext
 from schemas.errors import StoreError
 from schemas.records import Plan
+from schemas.tables.stored import PARTITIONS
 from tasks.context import StageContext
 from tasks.judge.outcome import Outcome
 from tasks.lake.not_writable import barred_of_lake
+from tasks.lake.object_store.cache_folder import pull
+from tasks.lake.small_files import read_files
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.process_identity import EXPIRES_AFTER_S
@@ -40,6 +43,9 @@ def check_records(run: StageContext) -> None:
         raise StoreError(f"{'; '.join(found)}. Nothing is asked until then")
     check_pointers(run.lake.root, run.benchmark.name)
     runs(run.lake)
+    rows = run.lake.root / PARTITIONS.name / run.benchmark.name
+    pull(run.lake.root, rows)
+    read_files(sorted(rows.glob("*.parquet")), PARTITIONS)
 
 
 def record(

@@ -119,6 +119,21 @@ def test_what_rotted_is_named_at_once_and_nothing_is_published(
     assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1
 
 
+def test_a_partition_that_was_cut_short_is_named_before_anything_is_asked(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run's end would meet it once all is bought and published."""
+    shutil.copytree(home, tmp_path / "home", ignore=shutil.ignore_patterns("data_docs", "staging"))
+    home = tmp_path / "home"
+    cut = next((home / "lake" / "partitions" / "kept").glob("*.parquet"))
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    _forget_answers(home / "lake")
+    assert run(["run", str(home / "b.toml"), "--run-date", "2026-01-03"]) == 3
+    assert cut.name in capsys.readouterr().err.replace("\n", "")
+    assert not (home / "lake" / "replies").exists()
+    assert len([*(home / "lake/publish/v1/kept").glob("*/manifest.json")]) == 1
+
+
 @pytest.mark.parametrize("name", ["kept", "another"])
 def test_an_older_publication_that_cannot_be_read_keeps_no_run_back(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

@@ -50,6 +50,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
+OF_TLS = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("TLS only", flush=True)
+while True:
+    connection, _ = listener.accept()
+    connection.recv(1000)
+    connection.sendall(bytes([21, 3, 3, 0, 2, 2, 10]) + b"\\r\\n")
+    connection.close()
+"""
 SILENT = "import time; print('loading weights', flush=True); time.sleep(600)"
 
 
@@ -115,12 +125,19 @@ def test_a_server_that_dies_in_mid_run_ends_it_with_its_words_and_what_was_bough
     assert left["n_stored"] == 9, "what was answered is stored"
 
 
-def test_a_server_that_never_answers_is_told_with_its_log(tmp_path: Path, salon: Callable[..., Said]) -> None:
-    file = benchmark(tmp_path, [sys.executable, "-c", SILENT, str(tmp_path)], "start_limit_s = 1.5")
+@pytest.mark.parametrize(
+    ("script", "more", "log"),
+    [(SILENT, [], "loading weights"), (OF_TLS, ["{port}"], "TLS only")],
+    ids=["never", "what is no HTTP"],
+)
+def test_a_server_that_does_not_answer_is_told_with_its_log(
+    script: str, more: list[str], log: str, tmp_path: Path, salon: Callable[..., Said]
+) -> None:
+    file = benchmark(tmp_path, [sys.executable, "-c", script, *more, str(tmp_path)], "start_limit_s = 1.5")
     said = salon("run", file, *RUN)
     assert said.code == 3
     assert "was not ready after" in said.err
-    assert "loading weights" in said.err
+    assert log in said.err
     assert not mentioning(str(tmp_path))
 
 
@@ -131,6 +148,16 @@ def test_a_server_that_cannot_be_started(command: list[str], says: str, tmp_path
     said = salon("judge-server", benchmark(tmp_path, command))
     assert said.code == 3
     assert says in said.err
+
+
+def test_a_program_that_is_not_there_is_named_where_nothing_ties_it_to_the_run(
+    tmp_path: Path, salon: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine without setpriv: starting it is what fails then."""
+    file = benchmark(tmp_path, ["no-such-engine"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = salon("judge-server", file)
+    assert (said.code, "no-such-engine cannot be run: No such file" in " ".join(said.err.split())) == (3, True), said.err
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_started(tmp_path: Path, salon: Callable[..., Said]) -> None:
