@@ -151,7 +151,10 @@ def run_backfill(
     run.reporter.finish("backfill")
     asked, counted = _asked_of(run, planned, began_at, found)
     max_usd, to_mend = run.benchmark.limits.max_usd, list(planned.failed)
-    told = partial(BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=max_usd, to_mend=to_mend)
+    n_all = len({*planned.unreadable, *(one.name for one in planned.checkpoints)})
+    told = partial(
+        BackfillSummary, tuple(found), left=left_of(run, planned), max_usd=max_usd, n_checkpoints=n_all, to_mend=to_mend
+    )
     names, gone = whole_and_there(run, planned)
     is_new = any(done.name in names for done in found)
     is_made = bool(names) and (is_new or not is_published(run, names, planned))

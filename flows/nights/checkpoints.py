@@ -171,11 +171,14 @@ def choose(run: StageContext, names: Collection[str] | None, since: date | None)
 def in_sources(run: StageContext, unreadable: dict[str, str] | None = None) -> dict[tuple[str, str], date | None]:
     """(model, checkpoint) of all that the sources hold, and since when, where a folder says so.
 
-    `unreadable`: takes in what stands for one checkpoint and cannot be read, by its name, with why. Raises SourceError otherwise.
+    `unreadable`: takes in what stands for one checkpoint and cannot be read, by its name, with why. Without it SourceError is
+    raised, and a folder counts from its first picture on: who takes some in is told of an empty one as it is read.
     """
     found: dict[tuple[str, str], date | None] = {}
     zone, known_sources = ZoneInfo(run.benchmark.nightly.timezone), KnownSources.of(run)
     for source in expand(run.benchmark, run.own_texts):
+        if unreadable is None and source.has_checkpoint_in_path and not is_begun(source):
+            continue
         try:
             of_source = list(_of_source(source, zone, known_sources))
         except SourceError as error:
@@ -190,10 +193,8 @@ def in_sources(run: StageContext, unreadable: dict[str, str] | None = None) -> d
 
 
 def _of_source(source: ResolvedSource, zone: ZoneInfo, known: KnownSources) -> Iterator[tuple[tuple[str, str], date | None]]:
-    """Where the path names both, a folder counts from its first picture on: its own date is that of the last file put into it."""
+    """Where the path names both, the folder is not read: its own date is that of the last file put into it."""
     if source.has_checkpoint_in_path and source.model is not None and source.checkpoint is not None:
-        if not is_begun(source):
-            return
         changed_at = datetime.fromtimestamp(source.path.stat().st_mtime, zone)
         yield (source.model, source.checkpoint), changed_at.date()
         return

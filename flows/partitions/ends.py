@@ -22,8 +22,8 @@ N_LISTED, N_NAMED = 20, 10
 class BackfillSummary:
     """What a backfill did. `run` is the publication; None where one with all of it stood there, or nothing is whole.
 
-    `asked`: of all checkpoints together, and of the pairs of those published. `left`: of left_of(). `to_mend`: checkpoints that
-    were not asked, as asking does not help them.
+    `asked`: of all checkpoints together, and of the pairs of those published. `left`: of left_of(). `n_checkpoints`: all that it
+    was about. `to_mend`: checkpoints that were not asked, as asking does not help them.
     """
 
     backfilled: tuple[Backfilled, ...]
@@ -32,12 +32,22 @@ class BackfillSummary:
     left: Mapping[str, int] = field(default_factory=dict)
     max_usd: float | None = None
     n_pairs_left: int = 0
+    n_checkpoints: int = 0
     to_mend: Collection[str] = ()
 
     @property
     def failures(self) -> list[str]:
         """A line for each checkpoint that is not done, but for money."""
         return [f"{one.name}: {one.failure}" for one in self.backfilled if one.failure]
+
+    @property
+    def not_done(self) -> str:
+        """How many checkpoints of how many are not done, and how many of them were not begun."""
+        begun = {one.name for one in self.backfilled}
+        names = {*self.left, *(one.name for one in self.backfilled if one.failure)}
+        n_others = len(names - begun)
+        others = f" ({n_others:,} {'was' if n_others == 1 else 'were'} not begun)" if n_others else ""
+        return f"{len(names):,} of {self.n_checkpoints:,} checkpoints are not done{others}"
 
     @property
     def is_spent(self) -> bool:
@@ -72,12 +82,12 @@ def check_failures(summary: BackfillSummary) -> None:
         return
     if all(one.name in summary.to_mend for one in summary.backfilled):
         raise InputError(
-            f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done, and nothing else is left to ask; "
+            f"{summary.not_done}, and nothing else is left to ask; "
             f"{_published(summary)}. Fix each of them, then run the same command again:\n  {listed}"
         )
     to_mend = f" (fix first: {named(list(summary.to_mend))})" if summary.to_mend else ""
     raise ProviderError(
-        f"{len(summary.failures)} of {len(summary.backfilled)} checkpoints are not done; {_published(summary)}. "
+        f"{summary.not_done}; {_published(summary)}. "
         "Replies already paid for are stored; once the causes are fixed or have passed, run the same command again to "
         f"continue{to_mend}:\n  {listed}"
     )
@@ -91,8 +101,9 @@ def _of_money(summary: BackfillSummary) -> str:
         what = f"is reached: {'at least ' if asked.is_at_least else ''}{format_usd(asked.cost_usd or 0.0)} was spent"
     left = [f"{sum(summary.left.values()):,} requests of {len(names)} checkpoints ({named(names)})"] if names else []
     left += [f"{summary.n_pairs_left:,} requests about pairs"] if summary.n_pairs_left else []
+    remaining = " and ".join(left) or "nothing"
     return (
-        f"max_usd = {summary.max_usd or 0.0:g} {what}. Remaining: {' and '.join(left)}; {_published(summary)}. Run the same "
+        f"max_usd = {summary.max_usd or 0.0:g} {what}. Remaining: {remaining}; {_published(summary)}. Run the same "
         "command again to continue; its budget starts anew: set --max-usd, or limits.max_usd, to what is left to spend"
     )
 

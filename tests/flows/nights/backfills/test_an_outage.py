@@ -67,7 +67,7 @@ def test_when_patience_ends_the_others_were_not_burnt_and_what_is_left_is_told(
     assert said.code == 3, said.err
     told = " ".join(said.err.split())
     assert "Waited 6 s without a reply." in told
-    assert "2 of 2 checkpoints are not done" in told
+    assert f"{N_CHECKPOINTS} of {N_CHECKPOINTS} checkpoints are not done ({N_CHECKPOINTS - 2} were not begun)" in told
     states = read_partitions(open_backfill(file)).group_by("state").len().sort("state")
     assert states.rows() == [("failed", 2), ("planned", N_CHECKPOINTS - 2)]
     n_before = provider.n
