@@ -56,7 +56,7 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric], 
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)
-        elif taken_back(lake_root) and living_table(lake_root, DRIFT, benchmark) is not None:  # it may be of those
+        elif living_table(lake_root, DRIFT, benchmark) is not None:  # of nights that were taken back, or are left out
             target = write_living_table(lake_root, DRIFT, benchmark, DRIFT.empty())
         write_duckdb(lake_root, benchmark, say)
         return target

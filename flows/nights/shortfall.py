@@ -23,6 +23,7 @@ from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
 from tasks.publish.reading import Publication, find_in, load_cells, look_again
 from tasks.publish.standings.pair_boards import boards_in, n_rates
+from tasks.verify.publication import read_provenance
 
 Counting: TypeAlias = Literal["headline", "any"]
 _N_REASONS = 3
@@ -144,19 +145,22 @@ def commonest(reasons: Counter[str]) -> str:
 
 
 def _advice(found: Publication, day: str, max_usd: float | None) -> str:
-    cells = means_for_prompts_like_these(load_cells(found))
+    cells, judges = means_for_prompts_like_these(load_cells(found)), (read_provenance(found.folder) or {}).get("judges", [])
     lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(UNANSWERED)).list.any())
+    is_recorded = pl.col("judge_model").is_in([one.get("name") or one["model"] for one in judges if one.get("recorded")])
     again = (
         ""
-        if lacks.is_empty() and not _lacks_pairs(found)
+        if lacks.filter(~is_recorded).is_empty() and not _lacks_pairs(found, ~is_recorded)
         else f"salon nightly FILE --run-date {day} asks again for missing replies; "
     )
     if again and max_usd is not None:
         again = f"max_usd = {max_usd:g} does not suffice for all starts of this night: raise it under [limits], then {again}"
+    if not lacks.filter(is_recorded).is_empty() or _lacks_pairs(found, is_recorded):
+        again += "salon import FILE --replies REPLIES takes in what recorded judges lack; "
     return f"{again}salon table --publication {found.publication_id[:12]} shows what each cell lacks"
 
 
-def _lacks_pairs(found: Publication) -> bool:
+def _lacks_pairs(found: Publication, of: pl.Expr) -> bool:
     path = found.folder / f"{PREFERENCES.name}.parquet"
     pairs = pl.read_parquet(bring(path)) if path.name in found.files else PREFERENCES.empty()
-    return "n_unanswered" in pairs.columns and pairs["n_unanswered"].sum() > 0
+    return "n_unanswered" in pairs.columns and pairs.filter(of)["n_unanswered"].sum() > 0

@@ -26,13 +26,21 @@ def check_today(run: RunContext) -> None:
     """Raise InputError where the run is dated today, and it is another day by the ledger's clock."""
     if sqlite_file(parse_url(run.ledger_url)) is None:
         with opened(run.ledger_url) as ledger:
-            check_date(ledger, run, run.benchmark.nightly.today)
+            check_date(ledger, run, run.benchmark.nightly.today, may_be_later=True)
 
 
-def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date], *, may_be_earlier: bool = False) -> None:
+def check_date(
+    ledger: Ledger,
+    run: RunContext,
+    dated: Callable[[datetime], date],
+    *,
+    may_be_earlier: bool = False,
+    may_be_later: bool = False,
+) -> None:
     """Raise InputError where the run's date is not what `dated` gives by the ledger's clock; a clock that is off is told of.
 
     Where it is that date there within MAX_WAITED_S, it is waited for. `may_be_earlier`: an earlier date was named on purpose.
+    `may_be_later`: one after this machine's own can be named, as of no night.
     """
     off_s = ahead_s(ledger)
     if off_s is None or abs(off_s) < MAX_OFF_S:
@@ -51,9 +59,9 @@ def check_date(ledger: Ledger, run: RunContext, dated: Callable[[datetime], date
             STOP.wait(1.0)
             check_not_stopped()
         return
+    named = f", or give the date: --run-date {there}" if there < run.run_date or may_be_later else ""
     raise InputError(
-        f"{said}: there the date is {there}, not {run.run_date}. Nothing was sent; set the clock by a time server (NTP), or "
-        f"give the date: --run-date {there}"
+        f"{said}: there the date is {there}, not {run.run_date}. Nothing was sent; set the clock by a time server (NTP){named}"
     )
 
 

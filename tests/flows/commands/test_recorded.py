@@ -55,6 +55,16 @@ def test_a_backfill_whose_judges_are_all_recorded_says_what_publishes_instead(
     assert "those of this file are all recorded: salon import FILE --replies" in " ".join(said.err.split())
 
 
+def test_a_night_of_recorded_judges_says_to_import_what_they_lack(
+    salon: Callable[..., Said], judged_by: Callable[..., None]
+) -> None:
+    judged_by('model = "one"')
+    Path("b.toml").write_text(Path("b.toml").read_text().replace('model = "m"\n', 'model = "m"\ncheckpoint = "1"\n', 1))
+    told = " ".join(salon("nightly", "b.toml").out.split())
+    assert "salon import FILE --replies REPLIES takes in what recorded judges lack" in told
+    assert "asks again for missing replies" not in told
+
+
 def test_a_judge_under_another_name_is_told_as_renamed_and_that_its_series_ends(
     salon: Callable[..., Said], judged_by: Callable[..., None]
 ) -> None:

@@ -6,13 +6,17 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.cli import run
 from flows.night_opening import open_night
 from flows.nightly import run_night
+from flows.nights.drift import write_drift
 from flows.run.context import RunContext
+from schemas.tables.nights import DRIFT
+from tasks.publish.living_tables import living_table
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
 
@@ -130,6 +134,20 @@ def test_the_next_night_comes_and_says_what_it_goes_without(
         assert database.execute("SELECT DISTINCT run_date FROM trend ORDER BY run_date").fetchall() == [(day,) for day in shown]
     is_mended = "made again" in said
     assert (str(spoiled) in salon("doctor", file).out) is not is_mended
+
+
+@pytest.mark.parametrize("spoil", [_gone, lambda lake: _flipped(_folder(lake, SECOND) / "benchmark_long.parquet")])
+def test_of_two_nights_one_of_which_is_left_out_the_series_holds_neither(file: Path, spoil: Spoil) -> None:
+    lake = file.parent / "lake"
+    before = living_table(lake, DRIFT, "nights")
+    assert before is not None
+    assert pl.read_parquet(before).height
+    spoil(lake)
+    left_out: list[str] = []
+    write_drift(lake, "nights", {}, left_out.append)
+    after = living_table(lake, DRIFT, "nights")
+    assert after is not None
+    assert (pl.read_parquet(after).height, left_out[0].startswith(f"left out of {SERIES}")) == (0, True), left_out
 
 
 def _junk(lake: Path, name: str) -> Path:
