@@ -84,8 +84,11 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
     if own is not None and own.is_whole:
         return NightPreview(run.run_date, own, differs=differs_from_night(run, own.publication_id))
     with lake_in_use(run):
-        night, known, _ = night_of(run, run.run_date if run.run_date < due else None)
-        plan = previewed(file, run, shown_checkpoints(run, known)[0], night.anchor_set, known)
+        night, known, replaced = night_of(run, run.run_date if run.run_date < due else None)
+        shown, left_out = shown_checkpoints(run, known)
+        for sentence in (*replaced, *left_out):
+            run.reporter.say(sentence)
+        plan = previewed(file, run, shown, night.anchor_set, known)
         with opened(run.ledger_url) as ledger:
             taken_usd = leased_usd(ledger, night_budget(run.name_in_ledger, run.run_date))
     return NightPreview(run.run_date, night, replace(plan, taken_usd=taken_usd))
