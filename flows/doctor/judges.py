@@ -152,7 +152,7 @@ def _read(asked: str, judge: Judge, answer: Answer, read: ParsedScore, *, is_bar
     reason = why_nothing(read)
     if reason is not None or not isinstance(read, ReadScores):
         reason = reason or ParseReason.NOT_FOUND
-        then = remedy(reason, 1, judge.parameters, lacks_probabilities=is_bare)
+        then = remedy(reason, 1, judge.parameters, lacks_probabilities=is_bare, n_cut={answer.finish_reason or "": 1})
         return wrong(JUDGE, f"{asked}: cannot be read ({reason.value}): {said}", then)
     found = [f"{name} = {score:g}" for name, score in read.scores.items()]
     found += [f"{name} not applicable" for name in sorted(read.not_applicable)]

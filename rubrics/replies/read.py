@@ -26,6 +26,7 @@ from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.probabilities import read_probabilities
 from rubrics.replies.program_numbers import read_numbers
 from rubrics.replies.refusals import declined, declines
+from rubrics.replies.remedies import CONTEXT_FULL
 from rubrics.replies.spans import Spans, spans_of
 from rubrics.replies.weighing.mentions import without_mentions
 from rubrics.replies.weighing.settling import settle
@@ -42,7 +43,7 @@ _READERS = {
 _FILTERED = frozenset(
     {"content_filter", "content_filtered", "safety", "refusal", "prohibited_content", "blocklist", "image_safety", "spii"}
 )
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "max_length", "model_context_window_exceeded"})
+CUT = frozenset({"length", "max_tokens", "max_output_tokens", "max_length", *CONTEXT_FULL})
 # Opens with a quote, not with the label: re skips to it. One of the two may be lost.
 _QUOTES_OF_LABEL = re.compile(r"""(?<=[^"'“”\n])["'”](?=\s?[:：=])|["'“](?=[^"'“”\n]{1,60}["'”]\s?[:：=])""")
 _BRACES = str.maketrans("{}", "  ")  # outside of an object: of one that is not whole
@@ -65,18 +66,18 @@ def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) ->
     if rubric.requests and isinstance(category, str) and category in rubric.of_requests:
         rubric, category = rubric.of_requests[category], None
     variant = rubric.variant(category if isinstance(category, str) else None)
-    reason = _unread(text, is_cut=finish in _CUT)
+    reason = _unread(text, is_cut=finish in CUT)
     if reason or variant is None or not isinstance(text, str):
         return Unreadable(reason or ParseReason.NOT_FOUND)
     text = with_plain_blanks(text)
     if rubric.items:
-        read = _read_items(rubric, variant, text, context, is_cut=finish in _CUT)
+        read = _read_items(rubric, variant, text, context, is_cut=finish in CUT)
     elif variant.dimensions[0].probability:
         read = read_probabilities(variant.dimensions[0], text, variant.prompt, context, judged_by(rubric))
     elif rubric.program:
         read = read_numbers(text, variant.dimensions)
     else:
-        read = _read(rubric.reply_format, text, variant, context, judged_by(rubric), is_cut=finish in _CUT)
+        read = _read(rubric.reply_format, text, variant, context, judged_by(rubric), is_cut=finish in CUT)
     if isinstance(read, ReadScores) and rubric.rules:
         of_items = variant.dimensions[0].key if rubric.items else None
         return replace(read, violated=violations(rubric, read.scores, context, of_items))

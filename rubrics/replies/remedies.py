@@ -52,6 +52,12 @@ _NO_PROBABILITIES = (
     "came without the log probabilities that the rubric reads, or without those of other tokens",
     "the endpoint leaves logprobs and top_logprobs unheeded: name one that sends them, and give the judge a name of its own",
 )
+CONTEXT_FULL = frozenset({"model_length", "model_context_window_exceeded"})
+"""How a reply ends, in providers' words, that was cut since the model's context holds no more, whatever it may still say."""
+_OF_CONTEXT = (
+    "stopped where the model's context was full",
+    "more max_tokens does not help: send smaller pictures (max_side_px), shorten the prompt or name a judge with more context",
+)
 _ANEW = "a changed parameter, model or rubric text asks anew, and nothing else does"
 
 
@@ -64,19 +70,31 @@ def remedy(
     shown: str = "",
     what: tuple[str, str] = ("reply", "replies"),
     lacks_probabilities: bool = False,
+    n_cut: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """What `n` replies of this reason mean and what to do.
 
     `parameters`: the judge's; `shown`: which command shows them; `what`: the word for one and for several of what is counted.
     `lacks_probabilities`: they are read from log probabilities and came without, or without alternatives, whatever they say.
+    `n_cut`: how many replies ended with each of the provider's words for one that was cut.
     """
     means, then = _NO_PROBABILITIES if lacks_probabilities and reason is ParseReason.NOT_FOUND else _TOLD[reason]
-    limit = next((f"{name} = {parameters[name]}" for name in OUTPUT_BOUNDS if name in parameters), None)
-    if reason is ParseReason.TRUNCATED and limit is not None:
-        means = f"{'was' if n == 1 else 'were'} cut at {limit}"
-        then = "raise it in the judge's parameters"
+    if reason is ParseReason.TRUNCATED:
+        means, then = _truncated(n, parameters, n_cut)
     replies = f"{n:,} {what[n != 1]}{f' of {whose}' if whose else ''}"
     return f"{reason.value}: {replies} {means}{f' ({shown})' if shown else ''}; {then}: {_ANEW}"
+
+
+def _truncated(n: int, parameters: Mapping[str, Any], n_cut: Mapping[str, int]) -> tuple[str, str]:
+    """What cut them, and what to do: more room helps where the judge's own bound did, and not where its context was full."""
+    means, then = _TOLD[ParseReason.TRUNCATED]
+    limit = next((f"{name} = {parameters[name]}" for name in OUTPUT_BOUNDS if name in parameters), None)
+    if limit is not None:
+        means, then = f"{'was' if n == 1 else 'were'} cut at {limit}", "raise it in the judge's parameters"
+    n_full, n = sum(n_cut[word] for word in n_cut if word.strip().lower() in CONTEXT_FULL), sum(n_cut.values())
+    if n_full in (0, n):
+        return _OF_CONTEXT if n_full else (means, then)
+    return f"{means}, or {_OF_CONTEXT[0]} ({n_full:,} of {n:,} replies)", f"{then}; for the latter, {_OF_CONTEXT[1]}"
 
 
 def commonest(counts: Mapping[str, int]) -> list[tuple[ParseReason, int]]:

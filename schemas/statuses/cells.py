@@ -136,6 +136,8 @@ class HealthMeasure(StrEnum):
     N_WITHOUT_SCORE = "n_without_score"  # judgements that lack a score that counts in some dimension; `word` is the reason
     N_REPLIES = "n_replies"  # asks by how they ended; `word` is the reply's status
     N_SAID = "n_said"  # failed asks by the provider's message, the most common ones; `word` is the message
+    N_FILTER_SAID = "n_filter_said"  # the same of filtered asks
+    N_CUT = "n_cut"  # answered asks that the provider cut at a length; `word` is its finish reason
     N_REASKED = "n_reasked"  # requests that were asked a second time
     N_ATTEMPTS = "n_attempts"  # attempts, including retries
     N_ANSWERED_BY = "n_answered_by"  # replies by answering model; `word` is its name

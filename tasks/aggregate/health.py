@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from rubrics.model import Rubric
+from rubrics.replies.read import CUT
 from schemas.metrics import CELL
 from schemas.statuses.cells import HealthMeasure
 from schemas.statuses.rows import JudgementStatus, ReplyStatus
@@ -110,7 +111,7 @@ def _requests(keys: Keys, cell: Array) -> Keys:
 
 def _asks(requests: Keys, replies: pl.LazyFrame) -> dict[int, list[pl.DataFrame]]:
     """By cell, in pieces: a row per ask of its requests."""
-    texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model", "error_detail")]
+    texts = [pl.col(name).cast(pl.Categorical) for name in ("status", "answered_model", "error_detail", "finish_reason")]
     numbers = ["n_input_tokens", "n_output_tokens", "cost_usd", "latency_s", "n_attempts"]
     wanted = replies.select("request_key", *texts, *numbers, is_reask=pl.col("ask_index") > 0)
     found: dict[int, list[pl.DataFrame]] = defaultdict(list)
@@ -125,16 +126,21 @@ def _answered(asks: pl.DataFrame) -> Iterator[_Figure]:
         yield HealthMeasure.N_REPLIES, status, float(n), asks.height
     for name, n in _counts(asks["answered_model"].drop_nulls()):
         yield HealthMeasure.N_ANSWERED_BY, name, float(n), asks.height
-    failed = asks.filter(pl.col("status") != ReplyStatus.ANSWERED.value)
-    for said, n in sorted(_counts(failed["error_detail"].drop_nulls()), key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
-        yield HealthMeasure.N_SAID, said, float(n), asks.height
+    is_answered, is_filtered = (pl.col("status") == word.value for word in (ReplyStatus.ANSWERED, ReplyStatus.FILTERED))
+    for measure, mine in ((HealthMeasure.N_SAID, ~is_answered & ~is_filtered), (HealthMeasure.N_FILTER_SAID, is_filtered)):
+        said = _counts(asks.filter(mine)["error_detail"].drop_nulls())
+        for words, n in sorted(said, key=lambda one: (-one[1], one[0]))[:N_SAID_MOST]:
+            yield measure, words, float(n), asks.height
+    for word, n in _counts(asks.filter(is_answered)["finish_reason"].drop_nulls()):
+        if word.strip().lower() in CUT:
+            yield HealthMeasure.N_CUT, word, float(n), asks.height
     yield HealthMeasure.N_REASKED, "", float(asks["is_reask"].sum()), asks.height
     yield HealthMeasure.N_ATTEMPTS, "", float(asks["n_attempts"].sum()), asks.height
     for measure in _SUMMED:
         known = asks[measure.value].drop_nulls().cast(pl.Float64).to_numpy()
         total = float(exact_sums(np.zeros(len(known), np.int64), known, 1)[0]) if len(known) else None
         yield measure, "", total, len(known)
-    latency = asks.filter(pl.col("status") == ReplyStatus.ANSWERED.value)["latency_s"].drop_nulls()
+    latency = asks.filter(is_answered)["latency_s"].drop_nulls()
     for quantile in QUANTILES:  # an order statistic: no arithmetic that could round
         yield HealthMeasure.LATENCY_S, f"p{100 * quantile:g}", latency.quantile(quantile, "nearest"), latency.len()
 

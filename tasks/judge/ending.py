@@ -16,7 +16,7 @@ async def raise_outage(provider: Provider, ledger: Ledger, breaker: Breaker, out
     if sight.is_blind:
         raise unseen(provider.judge, provider.endpoint, sight.n_unseen, sight.n_read)
     if first.is_open and outcome.n_left:  # else all is bought, and what there is of it is published
-        raise unreadable(provider.judge, provider.endpoint, rubric_id, first.unreadable)
+        raise unreadable(provider.judge, provider.endpoint, rubric_id, first)
     if breaker.is_rejecting:  # what it would have said of each of them is not known: they are asked when the cause is mended
         await ledger.forget_rejected(breaker.rejected)
     is_over = _is_all_failed(outcome, breaker) or breaker.is_left_alone or breaker.is_down

@@ -154,7 +154,7 @@ class _Run:
             reply = self.reply(request, ask_index, answer, n_attempts)
             read = await self.shard.reading(request, answer, attempt_id, reply)
             is_reasked = ask_index == 0 and is_reaskable(read)
-            reason = self.breaker.readings.record(read)
+            reason = self.breaker.readings.record(read, answer.finish_reason)
             if self.breaker.readings.is_open:
                 self.stopping.set()
             opened = await self.shard.finish(attempt_id, reply, is_reasked=is_reasked)

@@ -19,6 +19,7 @@ from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, Reply
 from tasks.judge.budget.usage_plausibility import is_not_believed
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer
+from tasks.judge.readings import FirstReplies
 
 
 @dataclass(slots=True)
@@ -180,14 +181,15 @@ def unseen(judge: Judge, endpoint: str, n_unseen: int, n_read: int) -> ProviderE
     )
 
 
-def unreadable(judge: Judge, endpoint: str, rubric_id: str, counts: Counter[str]) -> ProviderError:
-    """The error that stops a run whose judge answers nothing that can be read. `counts`: of the first requests, by reason."""
+def unreadable(judge: Judge, endpoint: str, rubric_id: str, first: FirstReplies) -> ProviderError:
+    """The error that stops a run whose judge answers nothing that can be read."""
+    counts = first.unreadable
     said = commonest(counts)
     listed = ", ".join(f"{reason.value} {n:,}" for reason, n in said[:N_SAID])
     return UnreadableError(
         f"judge {judge.id} at {endpoint}: none of the first {counts.total():,} requests under rubric {rubric_id} has a reply "
         f"that can be read ({listed}{', and others' if len(said) > N_SAID else ''}); no more requests are sent. "
-        f"{remedy(*said[0], judge.parameters, shown='`salon check FILE` asks for one and shows it')}. "
+        f"{remedy(*said[0], judge.parameters, shown='`salon check FILE` asks for one and shows it', n_cut=first.n_cut)}. "
         f"[gate] stop_when_unreadable = false continues all the same. {_KEPT}"
     )
 

@@ -97,6 +97,7 @@ class FirstReplies:
     n_to_stop: int | None = N_UNREADABLE
     unreadable: Counter[str] = field(default_factory=Counter)  # watched requests that ended so, by reason
     opened: asyncio.Event = field(default_factory=asyncio.Event)  # shards that sent nothing of late hear of it too
+    n_cut: Counter[str] = field(default_factory=Counter)  # truncated replies by how the provider says that they ended
     has_readable: bool = False
     _watched: set[str] = field(default_factory=set)
     _news: asyncio.Event = field(default_factory=asyncio.Event)  # for those that wait to begin
@@ -168,9 +169,11 @@ class Readings:
     sight: Sight = field(default_factory=Sight)
     first: FirstReplies = field(default_factory=FirstReplies)
 
-    def record(self, read: ParsedScore | None) -> ParseReason | None:
+    def record(self, read: ParsedScore | None, finish_reason: str | None = None) -> ParseReason | None:
         """Count a final reply as it was read; why it gives no score. One that the provider filtered or rejected has no form."""
         reason = None if read is None else why_nothing(read)
+        if reason is ParseReason.TRUNCATED:
+            self.first.n_cut[finish_reason or ""] += 1
         self.sight.record(reason)
         if read is not None and reason is None:
             self.first.found_readable()

@@ -63,6 +63,21 @@ def test_replies_latency_tokens_and_cost_where_somebody_said(make_rubric, all_ta
     assert (known["cost_usd"], known["n_output_tokens"], known["latency_s"]) == (3, 0, 4)
 
 
+def test_what_filters_say_and_where_answers_were_cut_is_counted_apart(make_rubric, all_tables, make_frames, make_answers):
+    rows = [{"prompt": p, "sample": p, "scores": {"q": 3}} for p in "abcdef"]
+    asked = make_rubric({None: ("q",)})
+    replies = make_answers(make_frames(rows, asked)[0]).with_columns(
+        status=pl.Series(["answered", "answered", "answered", "filtered", "filtered", "server_error"]),
+        error_detail=pl.Series([None, None, None, "blocked", "blocked", "overloaded"]),
+        finish_reason=pl.Series(["stop", "max_tokens", "Model_Length", "max_tokens", None, None]),
+    )
+    found = said(all_tables(rows, asked, replies=replies))
+    apart = {key: n for key, n in found.items() if key[0] in ("n_said", "n_filter_said", "n_cut")}
+    assert apart == {
+        ("n_said", "overloaded"): 1, ("n_filter_said", "blocked"): 2, ("n_cut", "max_tokens"): 1, ("n_cut", "Model_Length"): 1,
+    }  # fmt: skip
+
+
 def test_a_request_that_answers_for_two_checkpoints_counts_in_both(make_rubric, make_frames, run_arguments, make_answers):
     asked = make_rubric({None: ("q",)})
     judgements, scores = make_frames([{"prompt": "p", "sample": "a", "checkpoint": c, "scores": {"q": 3}} for c in "12"], asked)

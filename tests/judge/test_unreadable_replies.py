@@ -29,6 +29,7 @@ from tests.support.servers.provider import Play, Provider, completion
 N = 100
 LIMITS = Limits(concurrency=8, deadline_s=2)
 GOOD, CUT = Play(body=completion('{"score": 3}')), Play(body=completion('{"sco', finish_reason="length"))
+FULL = Play(body=completion('{"sco', finish_reason="model_length"))
 Ask = Callable[..., Outcome]
 
 
@@ -55,6 +56,7 @@ def ask(
 
 UNREADABLE = {
     "cut": (CUT, "truncated 32", "stopped before the answer was whole"),
+    "no room in the model's context": (FULL, "truncated 32", "the model's context was full.*more max_tokens does not help"),
     "nothing at all": (Play(body=completion("")), "empty 32", "held no text"),
     "prose": (Play(body=completion("I think it is quite good.")), "not_found 32", "the prompt must ask for the rubric's form"),
     "off the scale": (Play(body=completion('{"score": 9}')), "out_of_range 32", "must state the scale"),

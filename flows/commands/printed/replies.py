@@ -107,11 +107,15 @@ def _unreadable(health: Path, judges: dict[str, Judge], shown: str) -> Iterator[
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for judge_model, reason, n in counted(health, HealthMeasure.N_WITHOUT_SCORE):
         counts[judge_model][reason] = n
+    n_cut: dict[str, dict[str, int]] = defaultdict(dict)
+    for judge_model, word, n in counted(health, HealthMeasure.N_CUT):
+        n_cut[judge_model][word] = n
     found = [(reason, n, judges[name]) for name in judges for reason, n in commonest(counts[name])]
     ordered = sorted(found, key=lambda one: -one[1])
     for reason, n, judge in ordered[:N_SAID]:
         whose = judge.id if len(judges) > 1 else ""
-        yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=("judgement", "judgements"))
+        what = ("judgement", "judgements")
+        yield remedy(reason, n, judge.parameters, whose=whose, shown=shown, what=what, n_cut=n_cut[judge.id])
     if rest := [f"{reason.value} {n:,}{f' of {judge.id}' * (len(judges) > 1)}" for reason, n, judge in ordered[N_SAID:]]:
         yield f"also {', '.join(rest)}"
 

@@ -49,7 +49,7 @@ class Health:
     @property
     def is_telling(self) -> bool:
         """Whether the provider said something in place of an answer."""
-        return HealthMeasure.N_SAID in self.values
+        return HealthMeasure.N_SAID in self.values or HealthMeasure.N_FILTER_SAID in self.values
 
     def of(self, measure: str, word: str = "") -> float | None:
         """The value of one row of the table; None where it is not there."""

@@ -36,6 +36,33 @@ TOLD = {
 }  # fmt: skip
 
 
+FULL, SMALLER = "stopped where the model's context was full", "more max_tokens does not help: send smaller pictures"
+ENDS = {
+    "at the judge's bound": ({"max_tokens": 7}, "were cut at max_tokens = 60 (", "raise it in", ""),
+    "at the model's context": ({"model_context_window_exceeded": 12}, f"{FULL} (", SMALLER, "raise"),
+    "at either": (
+        {"max_tokens": 7, "Model_Length": 12}, f"were cut at max_tokens = 60, or {FULL} (12 of 19 replies) (",
+        f"raise it in the judge's parameters; for the latter, {SMALLER}", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ended", "means", "then", "never"), ENDS.values(), ids=ENDS.keys())
+def test_who_runs_out_of_context_is_not_told_to_raise_max_tokens(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ended: dict[str, int], means: str, then: str, never: str
+) -> None:
+    rows = [("[b]one[/b]", word, "n_cut", float(n)) for word, n in ended.items()]
+    rows += [("[b]one[/b]", "truncated", "n_without_score", 19.0), ("other", "max_tokens", "n_cut", 9.0)]
+    pl.DataFrame(rows, schema=["judge_model", "word", "measure", "value"], orient="row").write_parquet(
+        tmp_path / "health.parquet"
+    )
+    print_unreadable(result_console(), tmp_path, [ONE])
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"19 judgements {means}" in line
+    assert then in line
+    assert not never or never not in line
+
+
 def write_health(folder: Path, measure: str, rows: Sequence[tuple[str, str, float]]) -> None:
     health = pl.DataFrame(rows, schema=["judge_model", "word", "value"], orient="row")
     health.with_columns(measure=pl.lit(measure)).write_parquet(folder / "health.parquet")
