@@ -30,7 +30,7 @@ from schemas.statuses.rows import SampleStatus
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
 from tasks.lake.reading import Lake
-from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows
+from tasks.publish.leaderboard import LeaderboardRow, answers_of, judged_by, leaderboard_rows, tells_baseline
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.pair_boards import boards_in, n_rates
 from tasks.publish.standings.placed_cells import placed
@@ -101,6 +101,10 @@ def print_rows(console: Console, rows: Sequence[LeaderboardRow], said: Mapping[t
             drawn = "".join(segment.text for line in console.render_lines(table, pad=False) for segment in line)
             if not all(row.cell_id[:6] in drawn for row in shown):
                 console.print(Text("   cut off by this terminal: salon table | less -S shows it whole", style="yellow"))
+            if tells_baseline(shown) and any(row.predecessor for row in shown):  # no room for a column more
+                for row in (one for one in shown if one.baseline):
+                    named = f"   {_name(row, is_one_model=is_one_model)} vs. baseline: "
+                    console.print(Text.assemble((named, "dim"), _against(row, "baseline")))
             if told := weights([asdict(row) for row in shown]):
                 console.print(Text(f"   {told}", style="dim"))
             for why in dict.fromkeys(row.why for row in shown if row.why):
@@ -134,9 +138,9 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
     is_drawn = is_wide and low < high
     if is_drawn:
         table.add_column(_scale(low, high), no_wrap=True, width=_N_DRAWN)
-    has_predecessor = any(row.predecessor for row in rows)
-    if has_predecessor:
-        table.add_column("vs. predecessor", min_width=20)  # the difference and its interval; a verdict may go below
+    other = "predecessor" if any(row.predecessor for row in rows) else "baseline" if tells_baseline(rows) else None
+    if other:
+        table.add_column(f"vs. {other}", min_width=20)  # the difference and its interval; a verdict may go below
     is_ragged = len({row.n_prompts for row in rows}) > 1
     if is_ragged:
         table.add_column("prompts", justify="right", no_wrap=True)
@@ -144,14 +148,16 @@ def _dimension_table(rows: list[LeaderboardRow], *, is_one_model: bool, is_wide:
     for row in rows:
         style = "bold" if row.rank_high == 1 else _STYLES[CellStatus(row.status)]
         drawn = [Text(_interval(row, low, high), style=style)] if is_drawn else []
-        before = (
-            [Text(one_line(row.predecessor), style=_MARKS.get(row.verdict_predecessor or "", "dim"))] if has_predecessor else []
-        )
+        before = [_against(row, other)] if other else []
         prompts = [str(row.n_prompts)] if is_ragged else []
         made_by = Text(_name(row, is_one_model=is_one_model), style=style)
         cell = Text(row.cell_id[: 8 if is_wide else 6], style="dim")
         table.add_row(row.rank, made_by, Text(one_line(row.score), style=style), *drawn, *before, *prompts, cell)
     return table
+
+
+def _against(row: LeaderboardRow, other: str) -> Text:
+    return Text(one_line(getattr(row, other)), style=_MARKS.get(getattr(row, f"verdict_{other}") or "", "dim"))
 
 
 def _span(rows: Sequence[LeaderboardRow]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from itertools import groupby
 import polars as pl
 
 from tasks.publish.folders import PublicationName
-from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows
+from tasks.publish.leaderboard import LeaderboardRow, leaderboard_rows, tells_baseline
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.pair_boards import OVER_CATEGORIES, PAIR_HEADERS, PairBoard, pair_lines
 from tasks.publish.standings.wording import percent
@@ -85,17 +85,27 @@ def _comment(text: str) -> str:
 
 def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[LeaderboardRow]) -> str:
     caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
+    shown = list(rows)
+    others = _others(shown)
+    named, n = " & ".join(f"vs. {other}" for other in others), 6 + len(others)
     lines = [
-        *_opened(number, caption, "rllrrrr"),
-        r"rank & model & checkpoint & mean [95\,\%] & vs. predecessor & prompts & coverage \\",
+        *_opened(number, caption, f"rll{'r' * (n - 3)}"),
+        rf"rank & model & checkpoint & mean [95\,\%] & {named} & prompts & coverage \\",
     ]  # fmt: skip
-    for dimension, found in groupby(rows, key=lambda row: row.dimension):
+    for dimension, found in groupby(shown, key=lambda row: row.dimension):
         mine = list(found)
         told = weights([asdict(row) for row in mine])
         title = rf"\textit{{{escape_latex(dimension)}}}" + (f" ({escape_latex(told)})" if told else "")
         title += rf" \textbf{{{escape_latex(mine[0].blind)}}}" if mine[0].blind else ""
-        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{{title}}} \\", *_lines(mine)]
+        lines += [r"\midrule", rf"\multicolumn{{{n}}}{{l}}{{{title}}} \\", *_lines(mine, others)]
     return "\n".join([*lines, *_CLOSED])
+
+
+def _others(rows: Sequence[LeaderboardRow]) -> list[str]:
+    """What a table compares with: on paper there is no room for a column of nothing."""
+    has_baseline = tells_baseline(rows)
+    has_predecessor = not has_baseline or any(row.predecessor for row in rows)
+    return ["predecessor"] * has_predecessor + ["baseline"] * has_baseline
 
 
 def _table_of_pairs(number: int, board: PairBoard) -> str:
@@ -116,10 +126,11 @@ def _opened(number: int, caption: str, columns: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _lines(rows: Iterable[LeaderboardRow]) -> Iterator[str]:
+def _lines(rows: Iterable[LeaderboardRow], others: Sequence[str]) -> Iterator[str]:
     for row in rows:
         coverage = "" if row.coverage is None else percent(row.coverage).replace(" %", r"\,\%")
-        shown = (row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts)
+        against = (getattr(row, other) for other in others)
+        shown = (row.rank, row.model, row.checkpoint, row.score, *against, row.n_prompts)
         cells = [escape_latex(value) for value in shown]
         unequal = ", fails unequally" if row.has_unequal_failures else ""
         yield rf"{{}}{' & '.join([*cells, coverage + unequal])} \\"

@@ -19,17 +19,7 @@ from tasks.publish.standings.pair_answers import pair_answers, pair_answers_toge
 from tasks.publish.standings.pair_boards import PAIR_HEADERS, PairBoard, pair_lines, pair_notes
 from tasks.publish.standings.wording import DASH, best_first, difference, number, percent, rank, why
 
-_HEADERS = (
-    "rank",
-    "model",
-    "checkpoint",
-    "mean and 95 % interval",
-    "vs. predecessor",
-    "prompts",
-    "images",
-    "coverage",
-    "cell",
-)
+_HEADERS = ("rank", "model", "checkpoint", "mean and 95 % interval", "vs. predecessor", "prompts", "images", "coverage", "cell")
 _NOTES = """\
 {means}; the interval is for prompts like these, with prompts as the independent
 unit. Ranks and differences are paired by prompt and corrected together for all comparisons of their family: a rank
@@ -42,7 +32,7 @@ UNEQUAL = "fails unequally: more often than another, or where the other's scores
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardRow:
-    """One line of the leaderboard: a cell and its standing. `rank`, `score`, `predecessor` and `why` are texts for reading."""
+    """One line of the leaderboard: a cell and its standing. `rank`, `score`, `predecessor`, `baseline` and `why` are texts."""
 
     rubric_id: str
     judge_model: str
@@ -93,6 +83,7 @@ class LeaderboardRow:
     n_not_applicable: int | None = None  # in no other count
     drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
     rubric_version: str | None = None  # rows of two versions are not compared
+    baseline: str = ""
 
     @property
     def blind(self) -> str:
@@ -145,7 +136,8 @@ def format_estimate(estimate: float | None, ci_low: float | None, ci_high: float
 def _row(cell: dict[str, object]) -> LeaderboardRow:
     names = {field.name for field in fields(LeaderboardRow)}
     told = "; ".join(part for part in (why(cell), UNEQUAL if cell.get("has_unequal_failures") else "") if part)
-    texts = {"rank": rank(cell), "score": _score(cell), "predecessor": difference(cell, "predecessor"), "why": told}
+    against = {other: difference(cell, other) for other in ("predecessor", "baseline")}
+    texts = {"rank": rank(cell), "score": _score(cell), "why": told} | against
     return LeaderboardRow(**{name: value for name, value in cell.items() if name in names} | texts)  # type: ignore[arg-type]
 
 
@@ -225,6 +217,11 @@ def judged_by(judge: str) -> str:
     return "all judges" if judge == ALL_JUDGES else f"judged by {judge}"
 
 
+def tells_baseline(rows: Iterable[LeaderboardRow]) -> bool:
+    """Whether there are differences to the baseline, and other ones than those to the predecessors."""
+    return any(row.delta_baseline is not None and row.delta_baseline != row.delta_predecessor for row in rows)
+
+
 def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
     """A table with its heading for each rubric, judge and dimension, in the rows' order, and below it what is missing and why."""
     parts = []
@@ -233,7 +230,8 @@ def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
         parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
         if mine[0].blind:
             parts.append(f"**{escape_markdown(mine[0].blind)}** (the judge's exam: planted faults it does not notice)\n")
-        parts.append(to_markdown(_HEADERS, [_line(row) for row in mine], n_text_columns=3))
+        more = ["vs. baseline"] * tells_baseline(mine)
+        parts.append(to_markdown([*_HEADERS[:5], *more, *_HEADERS[5:]], [_line(row, more) for row in mine], n_text_columns=3))
         parts += [f"- {escape_markdown(f'{row.model} / {row.checkpoint}: {row.why}')}\n" for row in mine if row.why]
         parts += [f"- {told}\n" for told in [weights([asdict(row) for row in mine])] if told]
     return "\n".join(parts)
@@ -243,6 +241,6 @@ def _table_of(row: LeaderboardRow) -> tuple[str, str, str]:
     return row.rubric_id, row.judge_model, row.dimension
 
 
-def _line(row: LeaderboardRow) -> tuple[object, ...]:
-    coverage = "" if row.coverage is None else percent(row.coverage)
-    return row.rank, row.model, row.checkpoint, row.score, row.predecessor, row.n_prompts, row.n_images, coverage, row.cell_id
+def _line(row: LeaderboardRow, more: Sequence[str]) -> tuple[object, ...]:
+    coverage, against = "" if row.coverage is None else percent(row.coverage), [row.predecessor, *(row.baseline for _ in more)]
+    return row.rank, row.model, row.checkpoint, row.score, *against, row.n_prompts, row.n_images, coverage, row.cell_id

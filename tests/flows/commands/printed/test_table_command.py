@@ -101,13 +101,15 @@ def ragged(tmp_path: Path) -> None:
         cell(model, 9.0 - n, checkpoint=f"step-{3 - n}", cell_id=f"{n}{model:0<11.11}", n_prompts=60 - n)
         for model in ("painter", "rival") for n in range(3)
     ]  # fmt: skip
-    before = {"delta_predecessor": -1.0, "delta_predecessor_low": -1.5, "delta_predecessor_high": -0.5,
-              "verdict_predecessor": "lower", "n_prompts_predecessor": 59}  # fmt: skip
+    _publish_ranked(tmp_path, cells, _compared("predecessor", -1.0))
+
+
+def _publish_ranked(folder: Path, cells: list[dict[str, Any]], compared: dict[str, Any]) -> None:
     ranked = {"is_headline": True, "state": "ranked", "n_ranked": 6, "n_shared_prompts": 58, "n_prompts_needed": 5,
               "rank_low": 1, "rank_high": 3}  # fmt: skip
-    rows = [{name: (one | ranked | before).get(name) for name in STANDINGS.columns} for one in cells]
+    rows = [{name: (one | ranked | compared).get(name) for name in STANDINGS.columns} for one in cells]
     tables = tables_of(cells) | {STANDINGS: table_of(STANDINGS, rows)}
-    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
+    publish(folder / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables, {}))
 
 
 @pytest.mark.parametrize("columns", [None, "80"])
@@ -122,6 +124,34 @@ def test_no_column_is_cut_off(salon: Callable[..., Said], monkeypatch: Any, colu
     assert "cut off by this terminal" not in out
     whole = "-1.00 [-1.50, -0.50] worse" in out
     assert whole is (columns is None), "a file's lines are not broken"
+
+
+def _compared(other: str, delta: float) -> dict[str, Any]:
+    ends = {"": delta, "_low": delta - 0.5, "_high": delta + 0.5}
+    return {f"delta_{other}{end}": value for end, value in ends.items()} | {
+        f"verdict_{other}": "lower", f"n_prompts_{other}": 59
+    }  # fmt: skip
+
+
+HEADED = {"table": " vs. {}", "markdown": "| vs. {} |", "latex": "& vs. {} &"}
+AGAINST: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "a baseline alone": (_compared("baseline", -1.0), {"baseline"}),
+    "both": (_compared("predecessor", -2.0) | _compared("baseline", -1.0), {"predecessor", "baseline"}),
+    "the predecessor is the baseline": (_compared("predecessor", -1.0) | _compared("baseline", -1.0), {"predecessor"}),
+}
+
+
+@pytest.mark.parametrize("form", HEADED)
+@pytest.mark.parametrize(("compared", "headed"), AGAINST.values(), ids=AGAINST.keys())
+def test_the_difference_to_the_baseline_is_shown_beside_or_in_place_of_the_predecessors(
+    tmp_path: Path, salon: Callable[..., Said], compared: dict[str, Any], headed: set[str], form: str
+) -> None:
+    _publish_ranked(tmp_path, [cell("a", 7.0), cell("b", 6.0)], compared)
+    out = salon("table", "--format", form).out
+    has_column = {"predecessor"} if form == "markdown" else set()
+    for other in ("predecessor", "baseline"):
+        assert (HEADED[form].format(other) in out) == (other in headed | has_column), out
+    assert "-1.00 [-1.50, -0.50] worse" in out.replace("\\", "")
 
 
 @pytest.mark.usefixtures("ragged")
