@@ -21,7 +21,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementMetric
 from schemas.tables.agreement import AGREEMENT, CORRECTED_COMPARISONS, CORRECTED_STANDINGS
 from tasks.ingest.ratings_left_out import examples
-from tasks.publish.agreement_page import called, said_of
+from tasks.publish.agreement_page import called, said_of, unscored
 from tasks.publish.standings.corrected_ranks import LOOKED_AT, Ranking, rankings
 from tasks.publish.votes_page import HEADERS, figure, split_off, vote_boards
 
@@ -113,6 +113,8 @@ def _print(console: Console, summary: "AgreementSummary") -> None:
         console.print(Text(one_line(board.title), style="bold"))
         for headers, lines in [(HEADERS, board.lines), *board.beside]:
             _print_beside(console, headers, lines)
+    for sentence in unscored(summary.tables[AGREEMENT]):
+        console.print(Text(one_line(f"no score    {sentence}"), style="yellow"))
     for word, given in (("ratings", summary.reference.ratings), ("votes", summary.reference.votes)):
         if given.is_empty():
             continue

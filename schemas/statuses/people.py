@@ -81,6 +81,8 @@ class AgreementMetric(StrEnum):
     PEARSON = "pearson"  # Pearson's correlation
     PAIRWISE_ACCURACY = "pairwise_accuracy"  # share of pairs of samples that both order the same way, or both tie
     BIAS = "bias"  # mean of subject minus `against`, on the scale
+    UNSCORED = "unscored"  # share of rated samples that the judge was asked about and gave no score; no row where there is none
+    UNSCORED_BIAS = "unscored_bias"  # people's mean of these minus that of the scored, on the scale if theirs is declared
     SYSTEM_KENDALL_TAU = "system_kendall_tau"  # Kendall's tau of the checkpoints' means: +1 for a pair ordered alike, else -1
     SYSTEM_PAIRWISE_ACCURACY = "system_pairwise_accuracy"  # share of pairs of checkpoints whose means have the same order
     VOTE_ACCURACY = "vote_accuracy"  # share of pairs of pictures with the same verdict: a, b or tie

@@ -25,6 +25,7 @@ _REFUSED = re.compile(
     r"|no pg_hba\.conf entry|permission denied for database"
 )
 """Words of a server that will not have who asks: at connect psycopg has no SQLSTATE. In another language it is waited for."""
+_N_LETTERS = 300  # of a server's words
 _UNRESOLVED = ("resolve host", "translate host name")
 _Found = TypeVar("_Found")
 
@@ -85,10 +86,13 @@ class Backoff:
         """Whether no further try is to be made."""
         return self.waited_s >= self.seconds
 
-    def wait(self, *, is_for_room: bool = False) -> None:
+    def wait(self, error: BaseException, *, is_for_room: bool = False) -> None:
         """Sleep until the next try; the first comes at once, for a connection that was cut while the server is there."""
         if self.n_waits == 3:  # not where a transaction was undone for another's sake
-            (ROOM if is_for_room else _ABSENCE).begin(self.seconds)
+            if is_for_room:
+                ROOM.begin(self.seconds)
+            else:
+                _ABSENCE.begin(self.seconds, error)
         if self.n_waits:
             most_s = min(
                 MOST_WAIT_S, LEAST_WAIT_S * 2.0 ** min(self.n_waits, 30), max(self.seconds - self.waited_s, LEAST_WAIT_S)
@@ -109,11 +113,12 @@ class _Absence:
         self._lock = threading.Lock()
         self.since_s: float | None = None
 
-    def begin(self, seconds: float) -> None:
+    def begin(self, seconds: float, error: BaseException) -> None:
         with self._lock:
             is_told, self.since_s = self.since_s is not None, self.since_s or time.monotonic()
         if not is_told:
-            log.warning("the ledger's server does not answer; waiting for it, at most %.0f s", seconds)
+            said = " ".join(str(getattr(root_of(error), "orig", error)).split())[:_N_LETTERS]
+            log.warning("the ledger's server takes nothing (%s); waiting for it, at most %.0f s", said, seconds)
 
     def end(self) -> None:
         with self._lock:
@@ -140,8 +145,9 @@ def retried(function: Callable[[], _Found], seconds: float, host: str | None = N
                 backoff.seconds = min(seconds, UNRESOLVED_S)
             if cause is None or not is_passing(cause) or backoff.is_over:
                 raise
+            failed = cause
         else:
             _MET.add(host)
             backoff.ended()
             return found
-        backoff.wait()
+        backoff.wait(failed)

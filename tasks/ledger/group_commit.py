@@ -136,7 +136,7 @@ class GroupCommit:
                 away_s = backoff.waited_s if backoff.n_waits else None
                 results = self._transactions.make(batch, away_s) if batch else NO_RESULTS
             except Exception as cause:  # noqa: BLE001 - whatever it is, those who wait must hear of it
-                error, is_for_room = self._explain(cause), is_full(cause)
+                error, failed, is_for_room = self._explain(cause), cause, is_full(cause)
                 is_over = not (is_for_room or is_passing(cause)) or backoff.is_over
             else:
                 backoff.ended()
@@ -148,7 +148,7 @@ class GroupCommit:
                 first, batch = _to_give_up(batch)
                 _resolve(first, error)
             else:
-                backoff.wait(is_for_room=is_for_room)
+                backoff.wait(failed, is_for_room=is_for_room)
 
     def _without_spending(self, batch: list[Waiting]) -> list[Waiting]:
         """On a nearly full disk, refuse what would lead to new replies and go on with the rest."""

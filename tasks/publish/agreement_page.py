@@ -1,6 +1,7 @@
 """The page of an agreement with people or a judge, in Markdown. Rankings beside rankings are standings/corrected_ranks.py."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -11,6 +12,7 @@ from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.standings.corrected_ranks import LOOKED_AT, PEOPLE, UNEVEN, figure, rankings
+from tasks.publish.standings.wording import made_by, number
 from tasks.publish.votes_page import HEADERS, split_off, vote_boards
 
 ALL = "__all__"
@@ -52,8 +54,31 @@ def agreement_page(
         lines += [f"{LOOKED_AT}\n"] if has_looks else []
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
+    lines += [f"{escape_markdown(sentence)}\n" for sentence in unscored(agreement)]
     lines += [f"{escape_markdown(sentence)}\n" for noun, rows in given.items() for sentence in said_of(noun, rows, overall)]
     return "\n".join([*lines, _NOTES, f"Publication {name.publication_id}.\n"])
+
+
+def unscored(agreement: pl.DataFrame) -> list[str]:
+    """How many of the rated samples a judge gave no score, of which checkpoints, and whether people rate them otherwise."""
+    said = []
+    mine = agreement.filter(pl.col("metric") == AgreementMetric.UNSCORED.value, pl.col("category") == Total.MICRO.value)
+    rated = agreement.filter(metric=AgreementMetric.UNSCORED_BIAS.value, model=ALL, category=Total.MICRO.value)
+    who = ["rubric_id", "dimension", "subject"]
+    biases = {row[:3]: row[3] for row in rated.select(*who, "estimate").iter_rows()}
+    for key, found in mine.group_by(who, maintain_order=True):
+        bias, of = biases.get(key), {(row["model"], row["checkpoint"]): _lost(row) for row in found.iter_rows(named=True)}
+        told = f"{of.pop((ALL, ALL))} rated samples have no score of {key[2]} in {key[1]} and are in none of its figures here"
+        if of:
+            told += f" ({', '.join(f'{made_by(*name, is_one_model=False)}: {lost}' for name, lost in of.items())})"
+        if bias:
+            told += f"; on average people rate them {number(abs(bias), 2)} {'lower' if bias < 0 else 'higher'} than the others"
+        said.append(f"{told}.")
+    return said
+
+
+def _lost(row: Mapping[str, Any]) -> str:
+    return f"{round(row['estimate'] * row['n_items']):,} of {row['n_items']:,}"
 
 
 def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> list[str]:

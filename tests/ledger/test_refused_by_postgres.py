@@ -139,11 +139,13 @@ def _unlike(server: str, altered: str, then: str, for_s: float | None = None) ->
         later.join() if for_s else alter(then)
 
 
-def test_a_server_that_is_full_is_waited_for(server: str) -> None:
+def test_a_server_that_is_full_is_waited_for_and_what_it_says_is_told(server: str, caplog: pytest.LogCaptureFixture) -> None:
     began_s = time.monotonic()
     with pytest.raises(StoreError, match="too many connections"):
         Ledger(f"postgresql+psycopg://crowded@{server}/made", max_away_s=1.0).known([])
     assert time.monotonic() - began_s > 1.0
+    (told,) = [record.getMessage() for record in caplog.records if "waiting for it" in record.getMessage()]
+    assert "too many connections for role" in told
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
-from tasks.publish.agreement_page import agreement_page, said_of
+from tasks.publish.agreement_page import agreement_page, said_of, unscored
 from tasks.publish.folders import PublicationName
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
 
@@ -196,6 +196,20 @@ def test_what_has_no_figure_shows_its_reason_and_stands_by_the_next_best_figure(
     found = ranking(rows, [])
     assert [line[0] for line in found.lines] == ["plain", "dear/2"]
     assert found.lines[0][-2:] == ["all labelled", ""]
+
+
+def test_a_judge_that_lacks_scores_of_rated_samples_is_told_with_whose_they_are() -> None:
+    eye = {"subject_kind": "judge", "subject": "eye", "against": "__raters_mean__", "category": "__micro__", "n_items": 40}
+    whole, part = eye | {"model": "__all__", "checkpoint": "__all__"}, eye | {"model": "m", "checkpoint": "2", "n_items": 20}
+    rows = [one | {"metric": "unscored", "estimate": share} for one, share in ((whole, 0.1), (part, 0.2))]
+    of = "4 of 40 rated samples have no score of eye in overall and are in none of its figures here (m / 2: 4 of 20)"
+    assert unscored(frame(AGREEMENT, rows)) == [f"{of}."]
+    rows.append(whole | {"metric": "unscored_bias", "estimate": -1.675})
+    assert unscored(frame(AGREEMENT, rows)) == [f"{of}; on average people rate them 1.68 lower than the others."]
+    assert unscored(AGREEMENT.empty()) == []
+    tables = {table: table.empty() for table in (CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS)}
+    page = agreement_page(tables | {AGREEMENT: frame(AGREEMENT, rows)}, PublicationName("b", "a" * 64, date(2026, 11, 3)))
+    assert "4 of 40 rated samples have no score" in page
 
 
 def test_ratings_that_contradict_another_are_told_beside_the_figures() -> None:

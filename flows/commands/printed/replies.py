@@ -80,7 +80,7 @@ def print_answering(console: Console, folder: Path, judges: Sequence[Judge]) -> 
             continue
         told = ", ".join(f"{name} ({models[name]:,} replies)" for name in sorted(models, key=lambda name: -models[name])[:N_SAID])
         advice = _advice(judge.model, set(map(judge.one_name, models)))
-        console.print(Text(one_line(f"answered    {judge.model} by {told}; {advice}")))
+        console.print(Text(one_line(f"answered    {judge.model} by {told} in this table; {advice}")))
 
 
 def _advice(asked: str, names: Collection[str]) -> str:

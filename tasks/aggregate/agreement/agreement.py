@@ -21,6 +21,7 @@ from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric
 from tasks.aggregate.agreement.pairs import Pair, Rated, Scope, pairs, people, scopes
 from tasks.aggregate.agreement.systems import MIN_SYSTEMS, has_enough, system_figures
+from tasks.aggregate.agreement.unscored import unscored_figures
 from tasks.aggregate.intervals import LEVEL, rounded
 from tasks.aggregate.tables import Settings
 
@@ -30,7 +31,8 @@ OF_VOTES = (
     AgreementMetric.VOTE_ACCURACY, AgreementMetric.VOTE_ACCURACY_WITHOUT_TIES, AgreementMetric.ORDER_DEPENDENT,
     AgreementMetric.UNJUDGED,
 )  # fmt: skip
-OF_ITEMS = tuple(metric for metric in AgreementMetric if metric not in (*OF_SYSTEMS, *OF_VOTES))
+OF_UNSCORED = (AgreementMetric.UNSCORED, AgreementMetric.UNSCORED_BIAS)
+OF_ITEMS = tuple(metric for metric in AgreementMetric if metric not in (*OF_SYSTEMS, *OF_VOTES, *OF_UNSCORED))
 ON_LABELS = frozenset({AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL, *LABEL_DISTANCES})
 ON_ONE_SCALE = frozenset({*ON_LABELS, *ALPHAS, AgreementMetric.BIAS})
 BETWEEN_DIMENSIONS = (AgreementMetric.SPEARMAN, AgreementMetric.KENDALL_TAU_B, AgreementMetric.PEARSON)
@@ -73,6 +75,8 @@ def _dimension_rows(rated: Rated) -> Iterator[Row]:
             for metric in OF_ITEMS:
                 figure = _no_figure(metric, pair, rated, x, y) or figure_of(metric, x, y, scope)
                 yield _row(rated, pair, scope, metric, figure)
+    for pair, scope, found in unscored_figures(rated):
+        yield from (_row(rated, pair, scope, metric, Figure(estimate)) for metric, estimate in found.items())
     if len(rated.raters) > 1:
         yield from _together_rows(rated)
     if rated.raters:

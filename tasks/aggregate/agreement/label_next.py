@@ -65,7 +65,7 @@ def label_plan(
     """What to label next. Raises InputError where dimension or checkpoints are not those of the run, or nothing is left."""
     rubric, key = _dimension(rubrics, wanted.dimension)
     items, judged = items_of(judgements, rubric), judge_values(judgements, scores, rubric)
-    mine = judged.filter(pl.col("dimension") == key)["judge_model"].unique().sort().to_list()
+    mine = judged.drop_nulls("score").filter(pl.col("dimension") == key)["judge_model"].unique().sort().to_list()
     if not mine:
         raise InputError(
             f"no judge has a score of {key!r}, so the most informative labels cannot be determined; run `salon run` first"

@@ -15,7 +15,7 @@ from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
 from schemas.statuses.people import Against, Assessor, is_named
-from schemas.statuses.rows import JudgementStatus, ScoreStatus
+from schemas.statuses.rows import JudgementStatus, ReplyStatus, ScoreStatus
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.intervals import on_grid
 from tasks.aggregate.scales import scale
@@ -68,7 +68,7 @@ class Assessment:
     """The numbers one judge, metric or person gave in a dimension: for each sample of `Rated.items` one, NaN where none.
 
     `step` is the distance of two labels on the rubric's scale, None where any number can be; `has_scale` says whether the
-    numbers stand on the rubric's scale.
+    numbers stand on the rubric's scale. `failed`: the samples that a judge was asked about and gave no score.
     """
 
     kind: Assessor
@@ -76,6 +76,7 @@ class Assessment:
     values: Floats
     step: float | None
     has_scale: bool
+    failed: Mask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +161,15 @@ def rated_dimension(
     mine = ratings.filter(pl.col("dimension") == dimension)
     found = {kind: _of_kind(items, mine.filter(pl.col("kind") == kind.value), kind, (low, high)) for kind in _RATING_KINDS}
     asked = scores.filter(pl.col("dimension") == dimension)
-    judged = tuple(
-        Assessment(Assessor.JUDGE, name, on_grid(values, max(abs(low), abs(high)), _DIGITS), step, has_scale=True)
-        for name in judges
-        for values in [_column(items, asked.filter(pl.col("judge_model") == name), "score")]
-    )
+    size = max(abs(low), abs(high))
+    judged = tuple(_judge(items, asked.filter(pl.col("judge_model") == name), name, step, size) for name in judges)
     return Rated(rubric, dimension, low, high, items, judged, found[Assessor.METRIC], found[Assessor.RATER])
+
+
+def _judge(items: pl.DataFrame, asked: pl.DataFrame, name: str, step: float | None, size: float) -> Assessment:
+    failed = items["sample_id"].is_in(asked.filter(pl.col("score").is_null())["sample_id"].implode()).to_numpy()
+    values = on_grid(_column(items, asked, "score"), size, _DIGITS)
+    return Assessment(Assessor.JUDGE, name, values, step, has_scale=True, failed=failed)
 
 
 def held_against(rated: Rated, judge: str) -> Rated:
@@ -175,6 +179,7 @@ def held_against(rated: Rated, judge: str) -> Rated:
 
 
 _RATING_KINDS = (Assessor.METRIC, Assessor.RATER)
+_ASIDE = (ScoreStatus.NOT_APPLICABLE.value, ScoreStatus.NOT_ASKED_FOR.value)
 
 
 def items_of(judgements: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
@@ -185,12 +190,17 @@ def items_of(judgements: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
 
 
 def judge_values(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubric: Rubric) -> pl.DataFrame:
-    """judge_model, sample_id, dimension, score: repeats averaged; only scores that count. Duplicates are not rated: no part."""
+    """judge_model, sample_id, dimension, score: repeats averaged; only scores that count. Duplicates are not rated: no part.
+
+    The score is null where the sample was asked about, and no repeat has one.
+    """
     mine = judgements.filter(
         pl.col("rubric_id") == rubric.id, pl.col("occasion") == "", pl.col("status") == JudgementStatus.PLANNED.value,
         pl.col("duplicate_of_sample_id").is_null(),
     )  # fmt: skip
-    counted = scores.filter(pl.col("rubric_id") == rubric.id, pl.col("status") == ScoreStatus.SCORED.value, IS_OF_WHOLE)
+    is_asked = ~pl.col("status").is_in(_ASIDE) & pl.col("reason").ne_missing(ReplyStatus.NOT_ASKED.value)
+    counted = scores.filter(pl.col("rubric_id") == rubric.id, is_asked, IS_OF_WHOLE)
+    counted = counted.with_columns(score=pl.when(pl.col("status") == ScoreStatus.SCORED.value).then("score"))
     joined = mine.select("judge_model", "sample_id", "repeat", "request_key").join(
         counted.select("request_key", "dimension", "score"), on="request_key"
     )

@@ -73,6 +73,22 @@ def test_missing_cells_are_left_out_of_pairs_and_kept_in_alpha(tables: Callable[
     assert together["n_raters"] == 3
 
 
+def test_rated_samples_that_a_judge_failed_on_are_counted_and_held_against_the_others(
+    tables: Callable[..., Any], compare: Callable[..., Any]
+) -> None:
+    """It refuses what is worst of the second model; what it was never asked about, or does not apply, is no failure."""
+    aside = {(0, 0): ("not_applicable", None, None, 0.0, 10.0), (1, 0): ("no_reply", "not_asked", None, 0.0, 10.0)}
+
+    def judged(p: int, m: int) -> Any:
+        return "refusal" if m == 1 and p < 6 else aside.get((p, m), float((p + 2 * m) % 6))
+
+    table = compare(tables(lambda p, m, _: 1.0 if judged(p, m) == "refusal" else 3.0, judged=judged))
+    share = table.filter(metric="unscored", category="__micro__").sort("model")
+    assert share.select("model", "estimate", "n_items").rows() == [("__all__", pytest.approx(6 / 46), 46), ("m1", 0.25, 24)]
+    assert set(share["against"]) == {"__raters_mean__"}
+    assert pick(table, subject="eye", metric="unscored_bias")["estimate"] == (1 - 3) * 2.5
+
+
 KAPPA = {"subject": "eye", "against": "ann", "metric": "quadratic_kappa"}
 SPEARMAN = {"subject": "eye", "against": "ann", "metric": "spearman"}
 
