@@ -138,8 +138,10 @@ def test_a_judge_without_a_price_is_named_where_the_cost_is_not_known(judges: li
 DATED, GATEWAY = "[b]one[/b]-2026-01-01", Judge(model="[b]one[/b]", accept_models=["[b]one[/b]", "two"])
 ANSWERED = {
     "by the one asked for": ([ONE], {"[b]one[/b]": 9}, []),
-    "by one with a date": ([ONE], {DATED: 9}, [f"[b]one[/b] by {DATED} (9 replies) in this table; an undated name may be another"]),
-    "by two": ([ONE], {DATED: 9, ONE.id: 1_000}, [f"[b]one[/b] by [b]one[/b] (1,000 replies), {DATED} (9 replies) in this table; use a dated"]),
+    "by one with a date": ([ONE], {DATED: 9}, [f"[b]one[/b] by {DATED} (9 replies) in this table; an undated"]),
+    "by two": ([ONE], {DATED: 9, ONE.id: 1_000}, [
+        f"[b]one[/b] by [b]one[/b] (1,000 replies), {DATED} (9 replies) in this table; use a dated",
+    ]),
     "by two that are one": ([GATEWAY], {"[b]one[/b]": 3, "two": 4}, []),
     "not a recorded judge's": ([RECORDED], {DATED: 9}, []),
 }  # fmt: skip
