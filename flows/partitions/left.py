@@ -3,7 +3,7 @@
 import polars as pl
 
 from flows.partitions.table import PartitionState, find_partitions, read_partitions
-from schemas.errors import StoreError
+from schemas.errors import RefusedLedgerError, StoreError
 from schemas.tables.stored import SAMPLES
 from tasks.context import StageContext
 from tasks.plan.dataset import known_plan
@@ -24,6 +24,8 @@ def left_now(run: StageContext, rows: pl.DataFrame) -> pl.DataFrame:
             continue
         try:
             found.append(find_partitions(mine.having(plan_id=plan.plan_id)).select("partition_id", n_now="n_left"))
+        except RefusedLedgerError:
+            raise
         except StoreError:
             return rows
     now = rows.join(pl.concat(found), on="partition_id", how="left", maintain_order="left")

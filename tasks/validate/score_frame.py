@@ -104,7 +104,7 @@ def _status_columns() -> dict[str, pl.Expr]:
         .otherwise(_REASON.is_in(NO_REPLY_REASONS, nulls_equal=True))
     )
     is_first = pl.col("request_key").is_first_distinct()  # a reply is one, however many dimensions and items it speaks of
-    is_seen = _REASON.ne_missing(pl.lit(ParseReason.MISSING_INPUT.value))
+    is_seen = _REASON.ne_missing(pl.lit(ParseReason.MISSING_INPUT.value)).all().over("request_key")
     return {
         "saw_its_input": pl.when(is_known & is_first & ~pl.col("is_of_list") & (_STATUS != ScoreStatus.NO_REPLY)).then(is_seen),
         "score_fits_status": pl.when(is_known).then(_STATUS.is_in(_HAS_SCORE) == _SCORE.is_not_null()),

@@ -257,13 +257,14 @@ def test_replies_that_saw_nothing_block_where_they_are_more_than_a_few(lakes, tm
 
 
 def test_a_reply_about_many_items_is_one_that_saw_nothing():
-    """Two replies of ten items each, of which one says so: its ten rows of one dimension are one reply."""
+    """Replies of ten items each; one says so of all, one of its last: ten rows of one dimension are one reply."""
+    seen = [False] * 10 + [True] * 10 + [True] * 9 + [False]
     frame = pl.DataFrame({
-        "request_key": ["k"] * 10 + ["l"] * 10, "item": [str(n) for n in range(10)] * 2, "dimension": "answer",
-        "status": ["unreadable"] * 10 + ["scored"] * 10, "reason": ["missing_input"] * 10 + [None] * 10,
-        "score": [None] * 10 + [1.0] * 10, "is_of_list": False,
+        "request_key": ["k"] * 10 + ["l"] * 10 + ["m"] * 10, "item": [str(n) for n in range(10)] * 3, "dimension": "answer",
+        "status": ["scored" if one else "unreadable" for one in seen], "reason": [None if one else "missing_input" for one in seen],
+        "score": [1.0 if one else None for one in seen], "is_of_list": False,
     })  # fmt: skip
-    assert frame.select(**_status_columns())["saw_its_input"].drop_nulls().to_list() == [False, True]
+    assert frame.select(**_status_columns())["saw_its_input"].drop_nulls().to_list() == [False, True, False]
 
 
 @pytest.mark.parametrize("rows_at_once", [5, 12])
