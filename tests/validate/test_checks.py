@@ -261,8 +261,8 @@ def test_a_reply_about_many_items_is_one_that_saw_nothing():
     seen = [False] * 10 + [True] * 10 + [True] * 9 + [False]
     frame = pl.DataFrame({
         "request_key": ["k"] * 10 + ["l"] * 10 + ["m"] * 10, "item": [str(n) for n in range(10)] * 3, "dimension": "answer",
-        "status": ["scored" if one else "unreadable" for one in seen], "reason": [None if one else "missing_input" for one in seen],
-        "score": [1.0 if one else None for one in seen], "is_of_list": False,
+        "status": ["scored" if one else "unreadable" for one in seen], "score": [1.0 if one else None for one in seen],
+        "reason": [None if one else "missing_input" for one in seen], "is_of_list": False,
     })  # fmt: skip
     assert frame.select(**_status_columns())["saw_its_input"].drop_nulls().to_list() == [False, True, False]
 

@@ -73,7 +73,7 @@ def _sorted(nights: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_seen() -> pl.Expr:
-    """Whether the night is a new observation: unlike its checkpoint's last one with an estimate. Cached replies say nothing new."""
+    """Whether the night is a new observation, unlike its checkpoint's last with an estimate: cached replies say nothing new."""
     is_there, own = pl.col("estimate").is_not_null(), [*SERIES, "checkpoint"]
     numbers = pl.col("estimate"), pl.col("se").fill_null(-1.0)  # without an interval, as the last time
     same = pl.all_horizontal(
