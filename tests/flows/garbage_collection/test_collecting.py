@@ -25,6 +25,7 @@ from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
 from tasks.ingest.known_sources import KnownSource
+from tasks.lake.atomic_files import locked
 from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
@@ -221,6 +222,16 @@ def test_thinned_nights_keep_their_tables_and_what_drift_needs(world: World, sal
     assert world.names() == {"young", "night", "good", "current"}
     assert world.tables("night") == {"judgements", "scores"}
     assert all(len(world.tables(name)) == len(MADE_OF) for name in ("young", "good", "current"))
+    docs = {path.name for path in (world.lake.root / "data_docs").iterdir()}
+    assert docs == {world.ids[name] for name in ("young", "good", "current")}
+
+
+def test_a_young_night_is_not_thinned(world: World, salon: Callable[..., Said]) -> None:
+    for path in world.lake.root.rglob("*"):
+        if world.ids["night"] in str(path):
+            os.utime(path)
+    assert salon("gc", "--lake", world.lake.root, "--yes", "--thin-nights").code == 0
+    assert len(world.tables("night")) == len(MADE_OF)
 
 
 def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., Said]) -> None:
@@ -240,6 +251,16 @@ def test_small_pictures_that_no_page_showed_of_late_go(world: World, salon: Call
     assert "small pictures" in salon("gc", "--lake", world.lake.root).out
     assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
     assert dict(cache.take(["a" * 64, "b" * 64])) == {"b" * 64: b"a tile"}
+
+
+def test_a_lock_that_is_held_stays_until_it_is_free(world: World, salon: Callable[..., Said]) -> None:
+    lock = world.lake.root / "locks" / "held.lock"
+    with locked(world.lake.root, "held"):
+        os.utime(lock, (OLD, OLD))
+        assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+        assert lock.is_file()
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+    assert not lock.exists()
 
 
 def test_replies_that_the_ledger_lost_are_in_it_before_their_snapshot_goes(world: World, salon: Callable[..., Said]) -> None:
