@@ -131,13 +131,3 @@ def test_a_night_stays_due_by_what_it_was_first_noted_with_and_a_damaged_note_is
     path.write_text(path.read_text().replace("0 2 * * 1", "0 2 * * x"))
     with pytest.raises(CorruptLakeError, match=r"2026-03-02\.json is not a valid record of a night"):
         notes(tmp_path, "b")
-
-
-def test_a_night_that_is_published_again_stays_behind_what_was_current_then(tmp_path: Path) -> None:
-    """Another publication of the night is behind what is current now, or nothing."""
-    ahead, mine, anew = "a" * 64, "b" * 64, "c" * 64
-    found = []
-    for id_, behind in ((mine, ahead), (mine, None), (anew, None)):
-        note_night(tmp_path, "b", Night({"m": "c"}), date(2026, 3, 2), id_, is_whole=True, behind=behind)
-        found.append(notes(tmp_path, "b")["2026-03-02"].behind)
-    assert found == [ahead, ahead, None]

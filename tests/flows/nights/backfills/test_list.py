@@ -7,7 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from flows.partitions.table import judge_digest
+from schemas.benchmark.judges import Judge
 from tests.flows.flow_support import Said, cells_of
 from tests.support.checkpoint_folders import N_PROMPTS, make_folder, write_file
 from tests.support.servers.provider import Play, Provider, completion
@@ -33,6 +38,11 @@ def test_a_killed_partition_says_what_is_left_now(tmp_path: Path, salon: Callabl
     rows = [line.split() for line in salon("backfill", file, "--list").out.splitlines() if line.startswith("m/")]
     assert [row[0] for row in rows] == ["m/step-1", "m/step-2", "m/step-10"]
     assert rows[-1][5:8] == ["failed", str(N_PROMPTS), str(N_PROMPTS - n_answered)]
+    *_, whole, begun = json.loads(salon("backfill", file, "--list", "--json").out)["partitions"]
+    assert whole["online_usd"] == pytest.approx(2 * whole["batch_usd"])
+    assert whole["online_usd"] > 0
+    for name in ("online_usd", "batch_usd"):  # as much of it as is left
+        assert begun[name] / whole[name] == pytest.approx((N_PROMPTS - n_answered) / N_PROMPTS)
     scoring.then = answer
 
 
@@ -117,3 +127,23 @@ def test_a_table_whose_cells_are_blocked_is_no_success(tmp_path: Path, salon: Ca
     file = write_file(tmp_path, scoring.url)
     blocked, listed = (salon("backfill", file, choice) for choice in ("--all", "--list"))
     assert (blocked.code, "1 done" in listed.out) == (1, True), blocked.out + blocked.err + listed.out
+
+
+@pytest.mark.parametrize(
+    ("said", "is_another"),
+    [
+        ({"model": "n"}, True),
+        ({"repeats": 2}, True),
+        ({"structured_output": True}, True),
+        ({"parameters": {"temperature": 1}}, True),
+        ({"detail": "low"}, True),
+        ({"share": 0.5}, True),
+        ({"deployment": "d"}, True),
+        ({"name": "eye", "base_url": "http://127.0.0.1:1/v1", "mode": "batch", "api_key_env": "KEY"}, False),
+        ({"price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}}, False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_what_makes_a_judge_another_whose_partitions_are_stale(said: dict[str, Any], *, is_another: bool) -> None:
+    plain = judge_digest(Judge.model_validate({"model": "m"}))
+    assert (judge_digest(Judge.model_validate({"model": "m"} | said)) != plain) == is_another
