@@ -1,6 +1,7 @@
 """Which checkpoints a backfill is about: by their names, their dates or a table; what is said where there is none."""
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints, has_newer
+from flows.nights.checkpoints import Checkpoint, chosen, find_checkpoints, has_newer, made_until
 from flows.run.context import open_run
 from schemas.errors import InputError
 from tests.flows.flow_support import Said
@@ -69,6 +70,13 @@ def test_since_includes_its_day() -> None:
 def test_where_no_checkpoint_is_chosen(there: list[Checkpoint], names: list[str] | None, since: date | None, said: str) -> None:
     with pytest.raises(InputError, match=said):
         chosen(there, names, since)
+
+
+def test_a_past_night_is_about_what_was_made_on_its_day_or_before() -> None:
+    assert made_until([OLD, NEW], date(2026, 2, 1)) == [OLD, NEW]
+    assert made_until([OLD, NEW], date(2026, 1, 31)) == made_until([OLD, NEW], date(2026, 1, 5)) == [OLD]
+    with pytest.raises(InputError, match="no checkpoint was made on 2026-01-04 or before: the first, m/9, is of 2026-01-05"):
+        made_until([OLD, NEW], date(2026, 1, 4))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +204,17 @@ def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: P
         Checkpoint(MODEL, "step-10", date(2026, 1, 1)),
         Checkpoint(MODEL, "step-9", date(2026, 1, 2)),  # step-11 is not ready, `gone` is not there
     ]
+
+
+def test_a_checkpoint_in_two_sources_is_of_the_day_of_the_later_folder(tmp_path: Path) -> None:
+    for number, home in enumerate(("made", "more", "most")):
+        (folder := tmp_path / home / MODEL / "step-1").mkdir(parents=True)
+        os.utime(folder, 2 * (datetime(2026, 3, (1, 5, 3)[number], 12, tzinfo=UTC).timestamp(),))
+    file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1")
+    section = file.read_text().partition("[[rubrics]]")[0].partition("[[sources]]")[2]
+    more = "".join(f"[[sources]]{section.replace('made/', home)}" for home in ("more/", "most/"))
+    file.write_text(file.read_text().replace("[[rubrics]]", f"{more}[[rubrics]]", 1))
+    assert find_checkpoints(open_run(file)) == [Checkpoint(MODEL, "step-1", date(2026, 3, 5))]
 
 
 def test_names_in_a_table_are_texts_also_where_they_look_like_numbers(tmp_path: Path) -> None:
