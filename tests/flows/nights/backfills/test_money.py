@@ -30,6 +30,8 @@ def test_money_that_ends_says_what_is_left_and_what_to_do(
     assert (ended.code, f"max_usd = {float(max_usd):g} {says}" in told) == (3, True), told
     assert f"Remaining: {3 * N_PROMPTS - scoring.n} requests of {3 - n_whole} checkpoints (" in told
     assert "Run the same command again to continue" in told
+    of_checkpoints = [line for line in ended.err.splitlines() if line.startswith("backfill: ")]
+    assert of_checkpoints == [f"backfill: {n_whole} done"] * bool(n_whole), "one that money ended is not done"
     assert ("all complete checkpoints are published" in told, len(publications(tmp_path / "lake"))) == (n_whole > 0, n_whole)
     more = salon("backfill", file, "--all", "--max-usd", "1")
     assert (more.code, scoring.n) == (0, 3 * N_PROMPTS)
