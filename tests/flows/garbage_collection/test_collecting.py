@@ -21,6 +21,7 @@ import pytest
 
 from flows.garbage_collection.collecting import clear
 from flows.garbage_collection.retention import Rule
+from flows.nights.record import Night, note_night
 from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.tables.stored import CHECKS, JUDGEMENTS, PICTURES, QUARANTINE, REPLIES, REQUESTS, SAMPLES, SCORES
@@ -232,6 +233,24 @@ def test_a_young_night_is_not_thinned(world: World, salon: Callable[..., Said]) 
             os.utime(path)
     assert salon("gc", "--lake", world.lake.root, "--yes", "--thin-nights").code == 0
     assert len(world.tables("night")) == len(MADE_OF)
+
+
+def test_anchors_stay_that_a_night_was_judged_with_though_their_record_is_lost(
+    world: World, salon: Callable[..., Said], name_digest: Callable[[str], str]
+) -> None:
+    lake, keys = world.lake, {"of a night": name_digest("anchors"), "of none": name_digest("other samples")}
+    night = Night({"m": "c"}, keys["of a night"])
+    note_night(lake.root, "nightly", night, D1, world.ids["night"], is_whole=True)
+    for key in keys.values():
+        for table in (SAMPLES, PICTURES):
+            staging = stage(lake, table)
+            staging.write_part(0, table.empty())
+            staging.commit(key)
+    for path in lake.root.rglob("*"):
+        os.utime(path, (OLD, OLD))
+    assert salon("gc", "--lake", lake.root, "--yes").code == 0
+    left = {name: [lake.is_complete(table, key) for table in (SAMPLES, PICTURES)] for name, key in keys.items()}
+    assert left == {"of a night": [True, True], "of none": [False, False]}
 
 
 def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., Said]) -> None:
