@@ -59,6 +59,19 @@ def test_what_was_done_and_cannot_be_read_any_more_does_not_stop_the_others(
     assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-2", "step-3"}
 
 
+def test_what_was_done_and_has_no_usable_picture_any_more_is_in_no_new_table(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider
+) -> None:
+    broken = make_folder(tmp_path, "step-1")
+    file = write_file(tmp_path, scoring.url)
+    assert salon("backfill", file, "--all").code == 0
+    _without_usable_rows(broken)
+    make_folder(tmp_path, "step-2")
+    ended = salon("backfill", file, "--all")
+    assert (ended.code, "m/step-1: rubric alignment cannot use all 12 samples" in " ".join(ended.err.split())) == (3, True), ended.err
+    assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-2"}
+
+
 def test_all_broken_folders_are_named_at_once(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
     for name in ("step-1", "step-2", "step-3"):
         make_folder(tmp_path, name)
