@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 
 from flows.garbage_collection.collecting import clear
+from flows.garbage_collection.inventory import TILES, TRASH, Item, n_bytes_of
 from flows.garbage_collection.retention import Rule
 from flows.nights.record import Night, note_night
 from schemas.errors import StoreError
@@ -257,6 +258,20 @@ def test_an_age_of_no_days_lets_the_young_go(world: World, salon: Callable[..., 
     assert salon("gc", "--lake", world.lake.root, "--yes", "--older-than", "0").code == 0
     assert world.names() == {"night", "good", "current"}
     assert (world.lake.root / "staging" / "samples-of-a-run").is_dir(), "a run may be writing it, whatever the age"
+
+
+def test_what_a_killed_clearing_had_moved_goes_at_once(world: World, salon: Callable[..., Said]) -> None:
+    moved = world.lake.root / "staging" / f"{TRASH}of-a-killed-one"
+    moved.mkdir()
+    assert salon("gc", "--lake", world.lake.root, "--yes").code == 0
+    assert not moved.exists()
+
+
+def test_a_file_that_something_else_links_to_frees_nothing(tmp_path: Path) -> None:
+    one, two = (Item(TILES, name, (tmp_path / name,)) for name in ("one", "two"))
+    (tmp_path / "one").write_bytes(b"x" * 100)
+    (tmp_path / "two").hardlink_to(tmp_path / "one")
+    assert (n_bytes_of([one]), n_bytes_of([one, two]), n_bytes_of([one], is_linked_too=True)) == (0, 100, 100)
 
 
 def test_small_pictures_that_no_page_showed_of_late_go(world: World, salon: Callable[..., Said]) -> None:
