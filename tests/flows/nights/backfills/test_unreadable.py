@@ -68,7 +68,8 @@ def test_what_was_done_and_has_no_usable_picture_any_more_is_in_no_new_table(
     _without_usable_rows(broken)
     make_folder(tmp_path, "step-2")
     ended = salon("backfill", file, "--all")
-    assert (ended.code, "m/step-1: rubric alignment cannot use all 12 samples" in " ".join(ended.err.split())) == (3, True), ended.err
+    told = " ".join(ended.err.split())
+    assert (ended.code, "m/step-1: rubric alignment cannot use all 12 samples" in told) == (3, True), told
     assert set(cells_of(tmp_path / "lake")["checkpoint"]) == {"step-2"}
 
 
