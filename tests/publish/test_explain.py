@@ -8,11 +8,12 @@ import pytest
 from flows.commands.explaining import _print_cell
 from flows.observability.terminal import result_console
 from schemas.errors import InputError, StoreError
-from schemas.tables.published import BENCHMARK_LONG
+from schemas.tables.nights import EXAM
+from schemas.tables.published import BENCHMARK_LONG, PREFERENCES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.addresses import find_cell
+from tasks.publish.explain.addresses import find_cell, find_row
 from tasks.publish.explain.cells import Explanation, explain, explain_sample
-from tasks.publish.reading import current
+from tasks.publish.reading import Publication, current
 from tests.support.small_lake import filled_row
 
 
@@ -129,6 +130,15 @@ def test_an_address_that_is_no_cell_or_several_lists_them(small_cells):
         find_cell(two_judges, "lab/north/1|a/small/overall_score/colors")
     with pytest.raises(InputError, match="'abcd' matches"):
         find_cell(two_judges, "abcd")
+
+
+def test_a_row_of_another_table_is_found_by_four_letters_of_its_id_where_they_are_of_one(tmp_path):
+    rows = pl.DataFrame({"pair_id": ["abcd1", "abcd2", "12345"]})
+    rows.write_parquet(tmp_path / f"{PREFERENCES.name}.parquet")
+    publication = Publication("b", "f" * 64, "2026-03-01", tmp_path, is_current=True)
+    found = {address: find_row(publication, PREFERENCES, "pair_id", address) for address in ("1234", "123", "", "abcd", "abcd2")}
+    assert found == {"1234": {"pair_id": "12345"}, "123": None, "": None, "abcd": None, "abcd2": {"pair_id": "abcd2"}}
+    assert find_row(publication, EXAM, "exam_id", "1234") is None
 
 
 def test_names_that_hold_slashes_are_compared_as_one_text(small_cells):
