@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from flows.nights.own_rubrics import asks_the_same
-from schemas.benchmark.judges import Judge
+from schemas.benchmark.judges import DEFAULT_PROVIDER, Judge
 from schemas.identities import canonical_json
 from schemas.tables.stored import JUDGEMENTS, PARTITIONS, SAMPLES
 from schemas.tables.table import conform
@@ -201,6 +201,7 @@ def judge_digest(judge: Judge) -> str:
     """sha256 over what makes a judge's answers others: not where it is asked, how, or for how much."""
     said = judge.model_dump(mode="json", include={"model", "parameters", "repeats", "structured_output"})
     later = {name: value for name in ("share", "deployment") if (value := getattr(judge, name)) is not None}
+    later |= {"provider": judge.provider} if judge.provider != DEFAULT_PROVIDER else {}
     later |= judge.shown  # unset, they leave every digest as it was
     return sha256(canonical_json(said | later)).hexdigest()
 

@@ -139,6 +139,8 @@ def test_a_table_whose_cells_are_blocked_is_no_success(tmp_path: Path, salon: Ca
         ({"detail": "low"}, True),
         ({"share": 0.5}, True),
         ({"deployment": "d"}, True),
+        ({"provider": "anthropic"}, True),
+        ({"provider": "openai"}, False),
         ({"name": "eye", "base_url": "http://127.0.0.1:1/v1", "mode": "batch", "api_key_env": "KEY"}, False),
         ({"price": {"input_usd_per_million": 1.0, "output_usd_per_million": 2.0}}, False),
     ],
