@@ -39,7 +39,7 @@ from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
 from flows.run.context import RunContext
 from flows.run.pipeline import run_pipeline
-from flows.run.since import changed_samples, checkpoints_in, differs_from_night, samples_differ
+from flows.run.since import changed_samples, differs_from_night, has_each, samples_differ
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
@@ -235,7 +235,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids
         changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
-        if not _n_blocked(summary) and checkpoints_in(summary.cells).issuperset(night.checkpoints.items()):  # nothing is left
+        if not _n_blocked(summary) and has_each(run, ids.dataset_id, summary.cells, night.checkpoints.items()):
             note_night(root, name, night, run.run_date, publication, is_whole=True)
         same_as, said = None, None
         if before is not None:

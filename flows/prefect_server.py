@@ -82,9 +82,9 @@ def now_or_due(nights: Nightly) -> tuple[datetime, timedelta]:
         return now, timedelta()
     from prefect.runtime.flow_run import get_scheduled_start_time
 
-    start = max(now, get_scheduled_start_time())
+    start = get_scheduled_start_time()
     due = nights.due_for(start)
-    return due, due - start
+    return max(now, due), min(max(due - now, timedelta()), due - start)
 
 
 def _may_be_configured() -> bool:

@@ -26,8 +26,11 @@ def let_readers_leave() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, TextIOWrapper):  # and not None
-            raw = BufferedWriter(_Leavable(stream.fileno(), "w", closefd=False))
-            leavable = TextIOWrapper(raw, encoding=stream.encoding, errors="backslashreplace", write_through=stream.write_through)
+            raw = _Leavable(stream.fileno(), "w", closefd=False)
+            below = raw if stream.write_through else BufferedWriter(raw)  # as python -u has it
+            leavable = TextIOWrapper(
+                below, encoding=stream.encoding, errors="backslashreplace", write_through=stream.write_through
+            )
             leavable.reconfigure(line_buffering=stream.line_buffering)
             setattr(sys, name, leavable)
 

@@ -153,7 +153,8 @@ def _without_others(run: RunContext, note: Asking, bought: Outcome) -> Outcome:
     rows = runs(run.lake).filter(pl.col("benchmark") == run.benchmark.name, pl.col("finished_at") > note.started_at)
     own = bought
     for row in rows.iter_rows(named=True):
-        plan = known_plan(run.having(dataset_id=row["dataset_id"]).stage)
+        is_same = row["dataset_id"] == note.dataset_id  # whatever the file asked of it then
+        plan = None if is_same else known_plan(run.having(dataset_id=row["dataset_id"]).stage)
         shared = bought if plan is None else bought_of(run, note.started_at, note.plan_ids, note.judges, plan.plan_id).outcome
         if not shared.may_cost:
             continue

@@ -106,6 +106,12 @@ def checkpoints_in(cells: pl.DataFrame) -> set[Checkpoint]:
     return set(cells.select("model", "checkpoint").unique().iter_rows())
 
 
+def has_each(run: StageContext, dataset_id: str, cells: pl.DataFrame, checkpoints: Collection[Checkpoint]) -> bool:
+    """Whether cells or, where a checkpoint has none, as under pairs alone, samples of a dataset are there of each checkpoint."""
+    lacking = set(checkpoints) - checkpoints_in(cells)
+    return not lacking or lacking <= checkpoints_in(run.lake.scan(SAMPLES, dataset_id).select("model", "checkpoint").collect())
+
+
 def changed_samples(run: StageContext, publication_id: str, dataset_id: str) -> dict[str, str]:
     """In a clause by model/checkpoint, that its samples are others than in a publication of the run's benchmark.
 

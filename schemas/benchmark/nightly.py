@@ -80,13 +80,16 @@ class Nightly(Section):
         return next(one for one in later if one.timestamp() > now.timestamp())  # in an hour that is repeated the first was before
 
     def due_for(self, start: datetime) -> datetime:
-        """The moment that a scheduler means which begins a night at `start`: Prefect has no hour that the clocks leave out.
+        """When a night is due that Prefect scheduled at `start`: Prefect has no hour that the clocks leave out.
 
         It begins one of 02:30 at 01:30 before the change; the night is due after it, as cron begins it.
         """
         due = self.next_due(start)
-        left_out = (due.utcoffset() or timedelta()) - (start.astimezone(due.tzinfo).utcoffset() or timedelta())
-        return due if due - start.astimezone(UTC) <= left_out else start
+        local = start.astimezone(due.tzinfo)
+        wall = local.replace(tzinfo=None) + (due.utcoffset() or timedelta()) - (local.utcoffset() or timedelta())
+        is_left_out = wall.replace(tzinfo=due.tzinfo).astimezone(UTC).astimezone(due.tzinfo).replace(tzinfo=None) != wall
+        is_of_schedule = next(CronSim(self.schedule, wall - timedelta(minutes=1))) == wall
+        return due if is_left_out and is_of_schedule else start
 
     def gives_up_at(self, night: date) -> datetime | None:
         """The first `finish_by` after the night is due; None without one. A date on which none is due begins at midnight."""

@@ -89,11 +89,6 @@ def left_out_of(source: ResolvedSource, named: "array[int] | None", metadata: Se
     return LeftOut(source.name, dict(counts), n_without_row, where, empty, n_hidden)
 
 
-def is_no_picture(name: str) -> bool:
-    """Whether a file of this name lies beside pictures, as metadata and readme files do, and is none."""
-    return _kind(name) is None
-
-
 class RealPlaces:
     """Where below a root the files stand that its rows name: links of folders followed, each folder looked up once.
 

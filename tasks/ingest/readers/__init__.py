@@ -8,13 +8,16 @@ from pathlib import Path
 from schemas.errors import SourceError
 from schemas.records import UNKNOWN, RolePicture, Sample
 from schemas.statuses.rows import SampleStatus
-from tasks.ingest.left_out import LeftOut, is_no_picture
+from tasks.ingest.left_out import LeftOut
 from tasks.ingest.paths import quote
 from tasks.ingest.readers import geneval, huggingface, tables, webdataset
 from tasks.ingest.rows import DatasetReader, RawRow, is_kept, pointers, sample_of, value_at
-from tasks.ingest.source_files import some_file_below
+from tasks.ingest.source_files import IMAGE_SUFFIXES, some_file_below
 from tasks.ingest.sources import ResolvedSource
 from tasks.ingest.values import BadValueError
+
+_OF_PICTURES = IMAGE_SUFFIXES | {".parquet", ".arrow", ".tar", ".heic", ".heif", ".avif", ".jxl"}
+"""Of files that hold pictures, also of a kind that is not read: a source of these is told, not passed over."""
 
 READERS: dict[str, DatasetReader] = {
     "geneval": geneval.READER,
@@ -76,16 +79,17 @@ def left_out(source: ResolvedSource) -> LeftOut:
 
 
 def is_begun(source: ResolvedSource) -> bool:
-    """Whether the source's folder holds a picture, a row that has one, or what cannot be read: False before the first is drawn.
-
-    Read is a folder of metadata alone.
-    """
+    """Whether the source's folder holds a picture, a row of one, or what cannot be read: False before the first is drawn."""
     if not source.path.is_dir():
         return True
-    if some_file_below(source.path, lambda name: name.lower().endswith(".parquet") or not is_no_picture(name)):
+    if some_file_below(source.path, lambda name: Path(name).suffix.lower() in _OF_PICTURES):
         return True
+    idle = {
+        SampleStatus.MISSING_FILE,
+        *([SampleStatus.MISSING_VALUE] if source.reader == "geneval" else []),
+    }  # its folders come first
     try:
-        return any(one.status is not SampleStatus.MISSING_FILE for one in read(source))
+        return any(one.status not in idle for one in read(source))
     except SourceError:
         return some_file_below(source.path, lambda name: Path(name).suffix.lower() in tables.SUFFIXES)
 

@@ -1,6 +1,7 @@
 """How a command ends: 1 is a gate's alone, what nobody foresaw is 70 with one sentence and a file, a full disk is 3."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -138,6 +139,20 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     ended = _salon(tmp_path, "--help", stdout=writer)
     os.close(writer)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_what_is_to_be_written_at_once_is(tmp_path: Path) -> None:
+    """As python -u and the container have it: a program that asks line by line waits for each answer."""
+    command = [sys.executable, "-m", "flows", "parse", "--rubric", "alignment", "--jsonl", "-"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        started.stdin.write(b'{"raw": "Score: 3"}\n')
+        started.stdin.flush()
+        is_answered, _, _ = select.select([started.stdout], [], [], 60)
+        started.stdin.close()
+        assert is_answered
 
 
 def test_lines_without_end_are_read_until_nobody_reads_the_answers(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def published(tmp_path: Path) -> Path:
         (("--allow-unknown", "--alpha", "1e-9"), 0, "In small, score, eye is blind to mirrored.\n"),
         (("--allow-unknown",), 1, "Single categories (1) are not considered: `salon table` names the clearest fall."),
         (("--baseline", "nobody"), 2, "'nobody' does not exist in this publication; available: pa|nter/step-1, "),
-        (("--candidate", "pa|nter"), 1, "Regression: worse in 1 of 1 comparisons."),
+        (("--candidate", "pa|nter"), 1, "Regression: worse in 1 of 1 comparison."),
         (("--candidate", "pa|nter/step-1"), 2, "no candidate has a predecessor"),
         (("--candidate", "pa|nter/step-1", "--candidate", "pa|nter/step-2"), 2, "pa|nter/step-1 has no predecessor"),
         (("--alpha", "2"), 2, "alpha"),

@@ -270,7 +270,8 @@ def test_each_start_that_prefect_schedules_is_of_a_night_of_its_own(schedule: st
     dues = [section.newest_due(section.due_for(one)) for one in starts]
     assert [(due.date() - dues[0].date()).days for due in dues] == [*range(5)]
     assert [section.due_for(one).timestamp() >= due.timestamp() for one, due in zip(starts, dues, strict=True)] == [True] * 5
-    assert section.due_for(start) == start, "begun by hand"
+    for hour in (start + timedelta(minutes=7 * n) for n in range(-100, 100)):
+        assert section.due_for(hour + timedelta(seconds=1)) == hour + timedelta(seconds=1), "begun by hand"
 
 
 @pytest.mark.parametrize(

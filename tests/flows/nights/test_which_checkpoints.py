@@ -127,6 +127,18 @@ def _write_prompts(folder: Path) -> None:
     (folder / "00000" / "metadata.jsonl").write_text('{"prompt": "a cup"}')
 
 
+def _begin_to_write_prompts(folder: Path) -> None:
+    (folder / "00000" / "samples").mkdir(parents=True)
+    (folder / "00000" / "metadata.jsonl").write_text("{")
+    (folder / "00001" / "samples").mkdir(parents=True)
+
+
+def _write_weights(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in ("model.safetensors", "run.out", "DONE"):
+        (folder / name).touch()
+
+
 def _write_hidden(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / ".0.png").touch()
@@ -153,8 +165,13 @@ READERS = ["geneval", "imagefolder", "manifest", "webdataset", "huggingface"]
 @pytest.mark.parametrize(
     ("reader", "write", "counts"),
     [
-        *((reader, write, False) for reader in READERS for write in (_write_nothing, _write_a_readme, _write_hidden)),
+        *(
+            (reader, write, False)
+            for reader in READERS
+            for write in (_write_nothing, _write_a_readme, _write_hidden, _write_weights)
+        ),
         ("geneval", _write_prompts, False),
+        ("geneval", _begin_to_write_prompts, False),
         ("imagefolder", _write_a_picture_of_no_reader, True),
         ("manifest", _write_a_broken_table, True),
         ("manifest", _write_a_table, True),
@@ -209,6 +226,7 @@ def test_a_table_says_which_checkpoints_are_ready_and_in_which_order(tmp_path: P
 def test_a_checkpoint_in_two_sources_is_of_the_day_of_the_later_folder(tmp_path: Path) -> None:
     for number, home in enumerate(("made", "more", "most")):
         (folder := tmp_path / home / MODEL / "step-1").mkdir(parents=True)
+        (folder / "0.png").touch()
         os.utime(folder, 2 * (datetime(2026, 3, (1, 5, 3)[number], 12, tzinfo=UTC).timestamp(),))
     file = write_benchmark(tmp_path, "http://127.0.0.1:1/v1")
     section = file.read_text().partition("[[rubrics]]")[0].partition("[[sources]]")[2]

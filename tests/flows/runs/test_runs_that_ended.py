@@ -196,6 +196,20 @@ def test_what_a_killed_run_bought_is_not_taken_for_another_benchmarks(
     assert (killed["benchmark"], killed["n_asked"]) == ("nights", N_SAMPLES)
 
 
+def test_what_a_run_beside_it_paid_is_its_own_also_once_the_file_asks_otherwise(
+    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+) -> None:
+    World(tmp_path).make(0)
+    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
+    assert salon("run", file).code == 0
+    (bought,) = runs(lake).to_dicts()
+    path = _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"dataset_id": bought["dataset_id"]}))
+    file.write_text(f"{file.read_text()}\n[judges.parameters]\nmax_tokens = 77\n")
+    assert salon("run", file).code == 0
+    assert "stopped" not in runs(lake)["outcome"].to_list()
+
+
 def test_the_row_of_a_killed_run_has_all_that_it_bought_while_others_bought_something_else(
     tmp_path: Path, salon: Callable[..., Said], judge_url: str
 ) -> None:

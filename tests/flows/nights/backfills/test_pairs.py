@@ -85,3 +85,14 @@ def test_an_outage_under_pairs_says_what_is_stored_and_what_the_same_command_doe
     )
     n_before, scoring.answers = scoring.n, answers
     assert (salon(command[0], file, *command[1:]).code, scoring.n) == (0, n_before + N_PAIRS)
+
+
+def test_a_night_of_pairs_alone_is_whole_and_asked_once(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
+    for name in ("step-1", "step-2"):
+        make_folder(tmp_path, name)
+    scoring.answers = lambda _: _VERDICT
+    file = write_file(tmp_path, scoring.url, rubrics=("preference",))
+    assert salon("run", file, "--run-date", "2026-01-01").code == 0
+    nights = [salon("nightly", file) for _ in range(2)]
+    assert [night.code for night in nights] == [0, 0], nights
+    assert "already published" in nights[1].out + nights[1].err
