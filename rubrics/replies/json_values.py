@@ -32,10 +32,8 @@ _N_LIST_MAX = 120
 _N_NAME_MAX = 60
 _WORDS = re.compile(r"[^\W\d_]+")
 _NUMBERED = re.compile(
-    rf"\d|\b(?:{'|'.join(NUMBER_WORDS)}|none|null|unknown|placeholder|dummy|default|random|guess\w*|refus\w+|declin\w+|unable|missing|blank|empty|error|invalid"
-    r"|skipped|hidden|un(?:seen|rated|scored|available|readable))\b|[一二三四五六七八九十零两半満满]\s?[分点點星级級]|分数|评分|打分|得分|点数|スコア|採点",
-    re.IGNORECASE,
-)  # fmt: skip
+    rf"\d|\b(?:{'|'.join(NUMBER_WORDS)}|none|null|unknown)\b|[一二三四五六七八九十零两半満满]\s?[分点點星级級]", re.IGNORECASE
+)
 
 
 @lru_cache(maxsize=256)
@@ -125,7 +123,7 @@ def is_words(value: Any) -> bool:
 
 
 def is_explanation(value: Any) -> bool:
-    """Whether a text under `explanations` is about a dimension: it may be short, but names no number, nor why there is none."""
+    """Whether a text under `explanations` or `reasons` is about a dimension: it may be short, but names no number."""
     if not is_text(value) or _NUMBERED.search(value):
         return False
     return any(len(word) > 3 for word in _WORDS.findall(value[:200]))

@@ -67,7 +67,7 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         rf"(?:\A|[.:;!?(] ?)image (?:[a-z]{{1,12}} ){{0,2}}error(?=[.:;!)]| ?\Z)|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b{ON_A_DEVICE}"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
         r"|\b(?:file|attachment|upload|download|image data) (?:is|was|looks|appears|seems)(?: to be)? (?:\w+ )?corrupt(?:ed)?\b(?! (?:by|with))"
-        rf"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder){ON_A_DEVICE}|\bno preview available\b"
+        rf"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)\b{ON_A_DEVICE}|\bno preview available\b"
         r"|\b(?:image|picture|photo|pixels) (?:was|were|got|seems to have been|must have been) (?:\w+ )?(?:damaged|lost|dropped|stripped|removed|truncated|corrupted)(?: \w+)? (?:in transit|in transfer|on the way|before it|during)|\btransfer dropped the\b",
     ),
     (  # the judge did not look, or cannot
