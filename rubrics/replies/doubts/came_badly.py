@@ -41,29 +41,28 @@ BROKEN = r"broken(?!(?:\s?[:—–-]|, (?:with|as)\b)(?!.*\b(?:load|open|display
 ON_A_DEVICE = r"(?! (?:is|was) (?:shown|displayed|visible) on the (?:\w+ )?(?:monitor|tablet|phone|laptop|television|tv) as (?:asked|requested)\b)"
 _IN_IT = r"(?:sign|poster|shirt|t-shirt|jersey|label|banner|board|billboard|wall|cake|book|cover)"
 _FLAWED = r"(?:differs?|(?:is|are) (?:\w+ly )?(?:distorted|misspelled|misspelt|wrong|garbled|illegible|blurry|blurred))\b"
-_NOT_OF_REQUEST = r"(?!(?:prompt|part|portion|caption|description|inputs?|request|message|file|query|content|field|itself|version|data|images?|pictures?|pixels?|output|visuals?|attachment|upload|link)\b)"
-# Each holds a clue of clues.py that is none here: "only the text WORLD appears on the wall", "a cat is expected, but there is no cat in the image". Whole phrases, so that
+_NOT_OF_REQUEST = (
+    r"(?!(?:prompt|part|portion|caption|description|inputs?|request|message|file|query|content|field|itself|version)\b)"
+)
+# Each holds a clue of clues.py that is none here: "only the text WORLD appears on the wall", "no visual anomalies". Whole phrases, so that
 # nothing else passes with them.
 _OF_ONE_WHO_SAW = re.compile("|".join((
     rf"\bonly the (?:text|words?) '?{_NOT_OF_REQUEST}\w{{1,20}}'? (?:appears on the {_IN_IT}|is legible|is readable|is missing|is misspelled)\b",
     rf"\bonly the (?:text|words?|wording)(?: on the {_IN_IT})? {_FLAWED}",
-    rf"\b(?:output|caption|it) (?:is|repeats|copies) (?:just|only) the (?:text|words?) (?:of|on) the {_IN_IT}\b",
+    rf"\b(?:just|only) the (?:text|words?) (?:of|on) the {_IN_IT}\b",
     rf"\bonly text is (?:shown|written|printed) on the {_IN_IT}\b",
-    r"\bonly (?:some|half|one|two|three|a few)(?: \w+)? of the prompt (?:is|are) depicted\b",
-    r"\b(?:only|merely) (?:follows|illustrates) the prompt(?: literally)?,? without (?:adding )?(?:any )?visual (?:flair|surprises?|interest)\b",
-    r"\b(?:output|caption) is (?:only|just) (?:one|a single) words?(?= and (?:contains|gives|has) no image details\b)",
-    rf"\b(?:based on|going by|according to) the (?:prompt|description), an? [a-z ]{{1,30}} (?:is|was) (?:expected|requested|required)(?=, but (?:there is no {_NOT_OF_REQUEST}\w+ in the (?:image|picture)|the (?:image|picture) is missing it)\b)",
+    r"\bonly (?:some|half|one|two|three|a few)(?: \w+)? of the prompt (?:is|are) (?:depicted|fulfilled|reflected)\b",
+    r"\b(?:only|merely) (?:follows|illustrates) the prompt (?:literally|without (?:adding )?(?:any )?visual (?:flair|surprises?|interest))\b",
+    r"\b(?:output|caption) is (?:only|just) (?:one|a single|two|three) words?\b",
+    r"\b(?:based on|going by|according to) the (?:prompt|description|caption), (?:there should be|an? [a-z ]{1,30} (?:is|was) (?:expected|requested|required)\b)",
     r"\bnothing in the (?:image|picture) (?:fits|matches) (?:except|but|besides|other than) the\b",
+    r"\bno (?:other |obvious |major |noticeable )?visual (?:anomal(?:y|ies)|art[ei]facts?|errors?|flaws?|defects?|glitch(?:es)?|distortions?|outliers?|creativity)(?=\s?[.,;:!)]| in the (?:image|picture)\b|\Z)",
+    r"\bthe (?:caption|output)'s (?:estimate|guess|assumption)\b|\b(?:estimate|guess|assumption) by the (?:caption|output)\b",
+    r"\bthe (?:claim|season|age|date|place|location) is (?:just |only |merely )?a guess(?=(?:,? as nothing in| without (?:any )?evidence in) the (?:image|picture)\b)",
     r"\bserver room\b|\bchain links?\b|\blink of the chain\b|\b(?:subway|game|poker|arcade) tokens?\b",
 )))  # fmt: skip
-# Whoever made a number up may say all this too.
-_MADE_UP = frozenset({
-    "default", "defaults", "defaulted", "defaulting", "placeholder", "placeholders", "dummy", "midpoint", "midpoints", "fallback", "simulate",
-    "simulates", "simulated", "simulating", "hypothetical", "hypothetically", "procedural", "arbitrary", "guess", "guessed", "guessing", "assume",
-    "assumed", "assuming", "estimate", "estimated", "estimating", "imagine", "imagined", "imagining", "presume", "presumed", "neutral",
-})  # fmt: skip
 
 
-def without_what_is_seen(text: str, words: frozenset[str]) -> str:
-    """A sentence less such phrases: what is left of it may be a clue all the same. `words` are the whole reply's."""
-    return _OF_ONE_WHO_SAW.sub(" … ", text) if _MADE_UP.isdisjoint(words) else text
+def without_what_is_seen(text: str) -> str:
+    """A sentence less such phrases. What is left of it may be a clue all the same."""
+    return _OF_ONE_WHO_SAW.sub(" … ", text)

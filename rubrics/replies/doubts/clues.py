@@ -242,7 +242,7 @@ def _are_two_kinds(kinds: Sequence[_Way], sentences: Sentences) -> bool:
     for place, one in enumerate(sentences.each):
         here, near = may_be[place], 0
         if here and any((here | other).bit_count() > 1 for other in (may_be[place - 1], may_be[place + 1])):
-            text = without_what_is_seen(one.text, sentences.words)
+            text = without_what_is_seen(one.text)
             near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(text))
         if near and (near | before).bit_count() > 1:
             return True

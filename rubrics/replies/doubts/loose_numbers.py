@@ -27,7 +27,7 @@ _LABELLED = re.compile(
 )  # another label's number; those that mean the answer's are in taken_back.py
 # "The number on the jersey is 3", "the number of chairs should be reduced to 2", "the cake shows a 3 instead of a 2".
 _WRITTEN = r"(?:jersey|shirt|cake|clock|door|plate|sign|banner|poster|dice|die)"
-_NOT_MARKS = r"(?!(?:points?|marks?|stars?|scor\w*|ratings?|grades?|credits?|merits?|likes?|pts|it|this|the|my|your)\b)"
+_NOT_MARKS = r"(?!(?:points?|marks?|stars?|scor\w*|ratings?|grades?|credits?|merits?|pts|it|this|the|my|your)\b)"
 _OF_PICTURE = re.compile(
     rf"\b(?:number|count) of {_NOT_MARKS}[a-z]{{3,15}} (?:(?:is|was|should be|should be reduced to|to|from [0-9]{{1,2}} to) "
     r"|is [0-9]{1,2}, expected )\Z"

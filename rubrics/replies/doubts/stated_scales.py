@@ -82,10 +82,7 @@ _INSTRUMENT = re.compile(
     r"\b(?:thermo|baro|speedo|tacho|volt)?(?:meter|gauge|dial|ruler|axis|axes|map|clock|graph|chart)s?\b", re.IGNORECASE
 )
 # "The length exceeds the limit: the highest possible score is 1" is the cap of a rule that was broken, "out of the 14-26 range" one of words.
-_BROKEN_RULE = re.compile(
-    r"\blength (?:violation|exceeds)\b|\bexceed(?:s|ed|ing) the (?:\S{1,8} )?(?:range|limit|maximum length|allowed length)\b",
-    re.IGNORECASE,
-)
+_BROKEN_RULE = re.compile(r"\blength (?:violation|exceeds)\b|\bexceed(?:s|ed|ing) the (?:\S{1,8} )?(?:range|limit|maximum length|allowed length)\b", re.IGNORECASE)
 _OF_WORDS = re.compile(r"\b(?:words?|word count|length) (?:\w+ ){0,5}\Z", re.IGNORECASE)
 # Behind the range of words: no mark, but the cap that verdicts.py holds against the score.
 _OF_NO_MARK = re.compile(
