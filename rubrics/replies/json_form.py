@@ -17,7 +17,6 @@ from rubrics.replies.json_values import (
     SCORE,
     Said,
     is_another_of_the_whole,
-    is_explanation,
     is_other_scale,
     is_text,
     is_words,
@@ -37,7 +36,6 @@ _ENUMERATION = re.compile(r"\s*+(?:\(?[a-zA-Z0-9]{1,2}[).:]|[*_#]{1,3})\s*+")
 _ENUMERATED_AT = frozenset(").:")
 _ASPECT_KEYS = frozenset({"aspect", "dimension", "criterion", "criteria", "metric", "name", "category", "key", "label"})
 _N_ASPECT_KEYS_MAX = 12
-_EXPLAINING = frozenset({"explanation", "explanations", "reason", "reasons", "justification", "justifications"})
 _TAKING_BACK = frozenset(AMENDED) - {"final", "overall", "total"}
 # A dimension called plainly "score" could be anything's; only these words around it say that it is the answer's.
 _WRAPPER_WORD = re.compile(
@@ -49,7 +47,6 @@ _WRAPPER_WORD = re.compile(
 class Standing(IntEnum):
     """What the keys around an object make of it: `score` in one of something else (ASIDE) is that thing's."""
 
-    EXPLAINING = -1  # "explanations": {...} holds texts about the dimensions
     ASIDE = 0
     RIVAL = 1  # "corrected": {...} takes back what stands elsewhere
     ANSWER = 2
@@ -116,10 +113,10 @@ def _collect(root: Pairs, dimensions: tuple[Dimension, ...], found: _Collected) 
     labels, rivals = keys_by_label(dimensions), rival_keys(dimensions)
     for holder, standing in _holders(root, labels):
         named = [(name_of(key, labels), value) for key, value in holder]
-        said = [(name, value) for name, value in named if name in labels and (standing > Standing.ASIDE or name != SCORE)]
+        said = [(name, value) for name, value in named if name in labels and (standing is not Standing.ASIDE or name != SCORE)]
         if said:
             _collect_said(holder, said, standing, dimensions, found)
-        if standing > Standing.ASIDE and len(named) > len(said):
+        if standing is not Standing.ASIDE and len(named) > len(said):
             for (key, value), (name, _) in zip(holder, named, strict=True):
                 if name in labels:
                     continue
@@ -139,8 +136,7 @@ def _collect_said(
     labels, times = keys_by_label(dimensions), Counter(name for name, _ in said)
     scales = [value for key, value in holder if normal(key) in SCALE_KEYS]
     for name, value in said:
-        is_text_about = is_words(value) or (standing is Standing.EXPLAINING and is_explanation(value))
-        is_about = times[name] == 1 and is_text_about and not labels[name][0].answers
+        is_about = times[name] == 1 and is_words(value) and not labels[name][0].answers
         for dimension in labels[name]:
             if is_about:
                 found.words.setdefault(dimension.key, value)
@@ -194,8 +190,6 @@ def _by_aspect(holder: Pairs, labels: Mapping[str, Any]) -> Pairs:
 
 
 def _standing(key: str) -> Standing:
-    if normal(key) in _EXPLAINING:
-        return Standing.EXPLAINING
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key[:80]).lower())
     if not all(_WRAPPER_WORD.fullmatch(word) or word in _TAKING_BACK for word in words):
         return Standing.ASIDE

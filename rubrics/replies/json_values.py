@@ -8,7 +8,7 @@ from typing import Any
 
 from rubrics.model import Dimension
 from rubrics.replies.labels import keys_by_label, normal
-from rubrics.replies.numbers import BLANK, NUMBER_WORDS, Value, literal, read_number, scale_stated
+from rubrics.replies.numbers import BLANK, Value, literal, read_number, scale_stated
 from rubrics.replies.tolerant_json import Bare, Number, Pairs
 from schemas.pointers import steps
 from schemas.statuses.rows import ParseReason
@@ -31,9 +31,6 @@ _OTHER_NAMES = frozenset({"rating", "value"})
 _N_LIST_MAX = 120
 _N_NAME_MAX = 60
 _WORDS = re.compile(r"[^\W\d_]+")
-_NUMBERED = re.compile(
-    rf"\d|\b(?:{'|'.join(NUMBER_WORDS)}|none|null|unknown)\b|[一二三四五六七八九十零两半満满]\s?[分点點星级級]", re.IGNORECASE
-)
 
 
 @lru_cache(maxsize=256)
@@ -120,13 +117,6 @@ def is_words(value: Any) -> bool:
         return False
     text = value.strip(BLANK)
     return bool(text) and not text[0].isdigit() and len(_WORDS.findall(text[:200])) > 2
-
-
-def is_explanation(value: Any) -> bool:
-    """Whether a text under `explanations` or `reasons` is about a dimension: it may be short, but names no number."""
-    if not is_text(value) or _NUMBERED.search(value):
-        return False
-    return any(len(word) > 3 for word in _WORDS.findall(value[:200]))
 
 
 def own_numbers(value: Any, dimension: Dimension) -> Iterator[Said]:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
@@ -143,16 +142,15 @@ def _read(
     bare = without_formulas(answer, is_json=form is ReplyFormat.JSON)
     own, unquoted = without_mentions(bare, variant.dimensions, form)
     told = told_by(unquoted, is_json=form is ReplyFormat.JSON)
-    declining = partial(declines, told.sentences, has_text=judged.has_text, has_picture=context.get("image_is_null") is not True)
     if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
     found = _found(form, own, variant.dimensions, is_cut=is_cut)
     flagged_as = flagged(found.flags, variant.prompt, context, has_text=judged.has_text) if found.flags else None
     settled = flagged_as or settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
-        is_refused = settled is not ParseReason.TRUNCATED and declining()
+        is_refused = settled is not ParseReason.TRUNCATED and declines(told.sentences, has_text=judged.has_text)
         return Unreadable(flagged_as or _reason(settled, answer, told, variant.dimensions, found, is_refused=is_refused))
-    if settled and declining():
+    if settled and declines(told.sentences, has_text=judged.has_text):
         return Unreadable(ParseReason.REFUSAL)
     if own is not answer:
         found = replace(found, notes={key: _in_full(note, own, answer) for key, note in found.notes.items()})

@@ -144,12 +144,6 @@ _TOLD = re.compile(
     r"\b(?:says|said|saying|reads|reading|states|stating|claims|claimed|claiming|writes|wrote|writing|replies|replied|responds|responded|answers|answered|admits|insists|apologi[sz](?:es|ed|ing)|refused|if|when)\b"
     r"|\b(?:outputs?|captions?|responses?|answers?|descriptions?|texts?|reply|refusals?)(?: (?:is|was)(?: just| only| simply)? ?[:(]?| ?[:(]) ?(?:i'?m |i am )?(?:sorry,? )?(?:but )?\Z"
 )
-_OF_A_PICTURE = re.compile(r"\b(?:evaluate|assess|judge|rate|score|grade) (?:the|any|an) (?:generated )?(?:image|picture)s?\Z")
-# Of one thing that the picture lacks, and no word for the picture itself.
-_WITHOUT_A_PART = (
-    r"(?! (?:because|since|as) the (?:second )?(?!(?:images?|imagery|pictures?|photos?|visuals?|artwork|render|illustration|files?|data|contents?|pixels|inputs?|outputs?|uploads?|attachments?|links?"
-    r"|prompt|captions?|references?|responses?|answers?|sample)\b)\w+ is (?:not in|missing from) the (?:image|picture|scene)\b)"
-)
 _TRIGGERS = frozenset([
     "cannot", "cant", "couldnt", "wont", "unable", "able", "allowed", "permitted", "willing", "comfortable", "refuse", "decline", "refusing", "declining", "rather", "prefer",
 ])  # fmt: skip
@@ -161,10 +155,10 @@ _DEEDS = frozenset([
 ])  # fmt: skip
 
 
-def declines(sentences: Sentences, *, has_text: bool, has_picture: bool = True) -> bool:
+def declines(sentences: Sentences, *, has_text: bool) -> bool:
     """Whether a judge says of itself that it does not judge, or gives no score, whatever stands beside that.
 
-    `has_text`: the rubric judges a text, which it may decline to judge. Without a picture it may say that it cannot judge one.
+    `has_text`: the rubric judges a text, which it may decline to judge.
     """
     words = sentences.words
     if not (_OF_NONE.isdisjoint(words) or (_GIVING.isdisjoint(words) and _I.isdisjoint(words))) and any(
@@ -174,11 +168,8 @@ def declines(sentences: Sentences, *, has_text: bool, has_picture: bool = True) 
     triggers = _TRIGGERS if "not" not in words else _TRIGGERS | _AUXILIARIES
     if not (triggers.isdisjoint(words) or _DEEDS.isdisjoint(words)):
         for one in sentences.with_any(triggers):
-            ways = () if _DEEDS.isdisjoint(one.words) else _does_not_judge(has_text=has_text).finditer(one.text)
-            if any(
-                not _TOLD.search(one.text, 0, said.start()) and (has_picture or not _OF_A_PICTURE.search(said[0]))
-                for said in ways
-            ):
+            said = None if _DEEDS.isdisjoint(one.words) else _does_not_judge(has_text=has_text).search(one.text)
+            if said and not _TOLD.search(one.text, 0, said.start()):
                 return True
     return declines_elsewhere(sentences)
 
@@ -205,7 +196,7 @@ def _does_not_judge(*, has_text: bool) -> re.Pattern[str]:
         # without a subject: the judge's own where a sentence, a reason or a remark on the score begins
         rf"(?:{begins}|[:(\[] ?)(?:sorry,? (?:but )?)?(?:{_CAN_NOT}|(?:refus|declin)(?:e|ing) to) {_ADVERB}(?:{_TO_JUDGE} {things}|{_TO_RATE} {_IT})",
         rf"{begins}(?:sorry,? (?:but )?)?(?:i |we )?(?:am |'m )?{_CAN_NOT} (?:evaluate|assess|rate|score|grade)",
-        rf"{begins}(?:this )?(?:cannot|can't|can not|could not|couldn't) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed){_WITHOUT_A_PART}",
+        rf"{begins}(?:this )?(?:cannot|can't|can not|could not|couldn't) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
         r"(?<!of )(?<!in )(?<!on )(?<!from )(?<!for )(?<!to )\b(?:this|the) (?:generated |given |provided )?(?:image|picture|photo|content|request) (?:cannot|can't|can not|could not|couldn't|will not) be (?:evaluated|assessed|judged|rated|scored|graded|analy[sz]ed)",
     )
     return re.compile(rf"(?:{'|'.join(ways)}){_AT_ALL}")

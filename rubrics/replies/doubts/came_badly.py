@@ -1,12 +1,10 @@
 """Words said of a picture that never came, and of one that came and is bad: corrupted, failed, broken. Here the two are told apart.
 
 It never came where the words speak of sending or opening; it came where what stands behind them belongs to what is seen:
-"corrupted by artifacts", "failed to render the hands". Patterns for missing_ways.py and clues.py; and whole phrases that only one who saw it says.
+"corrupted by artifacts", "failed to render the hands". Patterns for missing_ways.py and clues.py.
 """
 
 # ruff: noqa: E501 - a pattern is read whole, a way to say it a line
-
-import re
 
 MESSAGE = r"(?:message|request|conversation|chat|prompt|query|question|input|submission|upload|thread|context|post|session|dialog(?:ue)?|turn)"
 # Not "looks corrupted", "corrupted by noise", "corrupted text"; but all the same if it cannot be opened or judged.
@@ -36,33 +34,3 @@ FAILED = (
 )
 # Not "broken: the hands are melted".
 BROKEN = r"broken(?!(?:\s?[:—–-]|, (?:with|as)\b)(?!.*\b(?:load|open|display|view|link|file|url|icon|error|access|see|page|gone|availab|upload|attach|server|data|receiv|sent|40[0-9])))"
-
-# Behind an icon or a spinner that was asked for.
-ON_A_DEVICE = r"(?! (?:is|was) (?:shown|displayed|visible) on the (?:\w+ )?(?:monitor|tablet|phone|laptop|television|tv) as (?:asked|requested)\b)"
-_IN_IT = r"(?:sign|poster|shirt|t-shirt|jersey|label|banner|board|billboard|wall|cake|book|cover)"
-_FLAWED = r"(?:differs?|(?:is|are) (?:\w+ly )?(?:distorted|misspelled|misspelt|wrong|garbled|illegible|blurry|blurred))\b"
-_NOT_OF_REQUEST = (
-    r"(?!(?:prompt|part|portion|caption|description|inputs?|request|message|file|query|content|field|itself|version)\b)"
-)
-# Each holds a clue of clues.py that is none here: "only the text WORLD appears on the wall", "no visual anomalies". Whole phrases, so that
-# nothing else passes with them.
-_OF_ONE_WHO_SAW = re.compile("|".join((
-    rf"\bonly the (?:text|words?) '?{_NOT_OF_REQUEST}\w{{1,20}}'? (?:appears on the {_IN_IT}|is legible|is readable|is missing|is misspelled)\b",
-    rf"\bonly the (?:text|words?|wording)(?: on the {_IN_IT})? {_FLAWED}",
-    rf"\b(?:just|only) the (?:text|words?) (?:of|on) the {_IN_IT}\b",
-    rf"\bonly text is (?:shown|written|printed) on the {_IN_IT}\b",
-    r"\bonly (?:some|half|one|two|three|a few)(?: \w+)? of the prompt (?:is|are) (?:depicted|fulfilled|reflected)\b",
-    r"\b(?:only|merely) (?:follows|illustrates) the prompt (?:literally|without (?:adding )?(?:any )?visual (?:flair|surprises?|interest))\b",
-    r"\b(?:output|caption) is (?:only|just) (?:one|a single|two|three) words?\b",
-    r"\b(?:based on|going by|according to) the (?:prompt|description|caption), (?:there should be|an? [a-z ]{1,30} (?:is|was) (?:expected|requested|required)\b)",
-    r"\bnothing in the (?:image|picture) (?:fits|matches) (?:except|but|besides|other than) the\b",
-    r"\bno (?:other |obvious |major |noticeable )?visual (?:anomal(?:y|ies)|art[ei]facts?|errors?|flaws?|defects?|glitch(?:es)?|distortions?|outliers?|creativity)(?=\s?[.,;:!)]| in the (?:image|picture)\b|\Z)",
-    r"\bthe (?:caption|output)'s (?:estimate|guess|assumption)\b|\b(?:estimate|guess|assumption) by the (?:caption|output)\b",
-    r"\bthe (?:claim|season|age|date|place|location) is (?:just |only |merely )?a guess(?=(?:,? as nothing in| without (?:any )?evidence in) the (?:image|picture)\b)",
-    r"\bserver room\b|\bchain links?\b|\blink of the chain\b|\b(?:subway|game|poker|arcade) tokens?\b",
-)))  # fmt: skip
-
-
-def without_what_is_seen(text: str) -> str:
-    """A sentence less such phrases. What is left of it may be a clue all the same."""
-    return _OF_ONE_WHO_SAW.sub(" … ", text)

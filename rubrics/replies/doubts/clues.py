@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rubrics.replies.doubts.came_badly import CORRUPT, OF_ITS_CONTENT, ON_A_DEVICE, without_what_is_seen
+from rubrics.replies.doubts.came_badly import CORRUPT, OF_ITS_CONTENT
 from rubrics.replies.doubts.words import Sentences, holds_each
 
 _PICTURE = (
@@ -64,10 +64,10 @@ _ALONE = tuple((_lists(words), needles, re.compile(way)) for words, needles, way
         " |image images picture pictures photo photos photograph photographs attachment attachments illustration artwork render file files visual pixels base64 upload download format preview spinner transfer",
         ((" error", "cannot identify", "timed out", "failed", "spinner", "empty", "corrupt", "truncated", "damaged", "unreadable",
           "unsupported", "base64", *(f" {part} {was}" for part in ("slot", "field", "part") for was in ("is", "was")), "broken", "no preview", "lost", "dropped", "stripped", "removed"),),
-        rf"(?:\A|[.:;!?(] ?)image (?:[a-z]{{1,12}} ){{0,2}}error(?=[.:;!)]| ?\Z)|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b{ON_A_DEVICE}"
+        r"(?:\A|[.:;!?(] ?)image (?:[a-z]{1,12} ){0,2}error(?=[.:;!)]| ?\Z)|\bcannot identify image\b|\b(?:loading|fetching|opening|downloading) (?:of )?(?:the|your|this) (?:image|picture|file) (?:timed out|failed)|\bloading spinner\b"
         r"|(?:\A|[.:;] |\b(?:an|the|your|is an|was an?) )(?:empty|corrupt(?:ed)?|truncated|damaged|unreadable) (?:attachment|upload|image file|base64)|\bunsupported (?:image |file )?format\b|\bbase64 (?:\w+ ){0,3}?(?:is|was|appears?|seems?) (?:\w+ )?(?:truncated|corrupt|empty|broken|invalid|incomplete)"
         r"|\b(?:file|attachment|upload|download|image data) (?:is|was|looks|appears|seems)(?: to be)? (?:\w+ )?corrupt(?:ed)?\b(?! (?:by|with))"
-        rf"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)\b{ON_A_DEVICE}|\bno preview available\b"
+        r"|\b(?:image|picture|attachment) (?:slot|field|part) (?:is|was) (?:empty|blank|missing)|\bbroken[- ]image (?:icon|symbol|placeholder)|\bno preview available\b"
         r"|\b(?:image|picture|photo|pixels) (?:was|were|got|seems to have been|must have been) (?:\w+ )?(?:damaged|lost|dropped|stripped|removed|truncated|corrupted)(?: \w+)? (?:in transit|in transfer|on the way|before it|during)|\btransfer dropped the\b",
     ),
     (  # the judge did not look, or cannot
@@ -224,7 +224,8 @@ def _places(way: _Way, sentences: Sentences, among: Iterable[int]) -> list[int]:
 def _says_alone(way: _Way, sentences: Sentences) -> bool:
     for place in _places(way, sentences, range(len(sentences.each))):
         text = sentences.each[place].text
-        if (found := way.pattern.search(text)) and not _OF_A_CASE.search(text, 0, found.start()):
+        found = way.pattern.search(text)
+        if found and not _OF_A_CASE.search(text, 0, found.start()):
             return True
     return False
 
@@ -242,8 +243,7 @@ def _are_two_kinds(kinds: Sequence[_Way], sentences: Sentences) -> bool:
     for place, one in enumerate(sentences.each):
         here, near = may_be[place], 0
         if here and any((here | other).bit_count() > 1 for other in (may_be[place - 1], may_be[place + 1])):
-            text = without_what_is_seen(one.text)
-            near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(text))
+            near = sum(way.kind for way in kinds if way.kind & here and way.pattern.search(one.text))
         if near and (near | before).bit_count() > 1:
             return True
         before = near

@@ -25,16 +25,6 @@ _COUNTING = re.compile(
 _LABELLED = re.compile(
     r"[^\W\d][*_`)]{0,3} ?[:：=][ *_`]{0,4}\Z"
 )  # another label's number; those that mean the answer's are in taken_back.py
-# "The number on the jersey is 3", "the number of chairs should be reduced to 2", "the cake shows a 3 instead of a 2".
-_WRITTEN = r"(?:jersey|shirt|cake|clock|door|plate|sign|banner|poster|dice|die)"
-_NOT_MARKS = r"(?!(?:points?|marks?|stars?|scor\w*|ratings?|grades?|credits?|merits?|pts|it|this|the|my|your)\b)"
-_OF_PICTURE = re.compile(
-    rf"\b(?:number|count) of {_NOT_MARKS}[a-z]{{3,15}} (?:(?:is|was|should be|should be reduced to|to|from [0-9]{{1,2}} to) "
-    r"|is [0-9]{1,2}, expected )\Z"
-    rf"|\bnumber on the {_WRITTEN} (?:is|was|should be) \Z"
-    rf"|\b{_WRITTEN} (?:shows|displays|reads|says) an? (?:[0-9]{{1,2}} instead of an? )?\Z",
-    re.IGNORECASE,
-)
 _LISTED = re.compile(r"\n[ \t*_#>-]*\Z")
 _TRAILING = re.compile(r"(?<![0-9.])\.{2,4}+(?=[0-9])")  # "...6"
 _REST_OF_LINE = re.compile(r"[ \t]*+(?:\n|\Z)")
@@ -71,6 +61,4 @@ def _loose(tail: str, scores: Collection[float], dimensions: tuple[Dimension, ..
 
 def _is_of_other(tail: str, start: int) -> bool:
     """Whether what stands before a number says that it counts something, or marks something else."""
-    if any(one.search(tail, max(0, start - 20), start) for one in (DEPICTED, _COUNTING, _LABELLED)):
-        return True
-    return _OF_PICTURE.search(tail, max(0, start - 60), start) is not None
+    return any(one.search(tail, max(0, start - 20), start) for one in (DEPICTED, _COUNTING, _LABELLED))

@@ -31,7 +31,7 @@ _JUDGE = (
 )
 _STOP = r"\s?(?:[.,;:!?)\]}'…—–、-]|\Z)"
 _SO = (
-    rf"(?:{_STOP}|\s(?:so|and|but|hence|thus|therefore|which|because|due|since|at all|yet|here|properly|correctly|successfully|or|i(?!n (?:high|higher|full) resolution\b)"
+    rf"(?:{_STOP}|\s(?:so|and|but|hence|thus|therefore|which|because|due|since|at all|yet|here|properly|correctly|successfully|or|i"
     rf"|to (?:me|us|the (?:judge|evaluator|model)|{_JUDGE})|by (?:you|the user)|from (?:here|you|the user)|along|this time|with (?:which|it)"
     rf"|with (?:me|us)|for (?:me|us|evaluation|evaluating|assessment|review|reviewing|analysis|scoring|rating|judging|judgement|judgment|grading"
     rf"|comparison|this|the (?:evaluation|assessment|judg))|(?:in|with|within|to|alongside) (?:the|your|this|our|my) {MESSAGE}"

@@ -16,12 +16,12 @@ from rubrics.replies.numbers import DIGITS
 
 _PICTURE = r"(?:bild(?:er|datei)?|foto|images?|photos?|imagen|imágenes|imagem|imagens|immagine|immagini|figura|archivo|datei|fichier|изображени\w{1,2}|картинк\w{1,2}|фото)"
 _NO_PICTURE = (
-    r"(?<!墙上)(?:未|没有?|无法|不能|看不到|看不见|沒有|無法)(?:收到|看到|看见|接收到|提供|上传|附上|加载|打开|查看|显示|访问|获取|識別|识别|載入|任何)?(?:任何|到|这张|该|您(?:上传|提供|发送)?的|具体的|实际的)?(?:图片|图像|照片|圖片|圖像|图(?!(?:(?<=没有看到图)|(?<=没看到图))[片像][中里上]的(?!内容|任何|信息|细节|数据|东西)))(?!中|里|上|内|的(?:左|右|上|下))"
+    r"(?:未|没有?|无法|不能|看不到|看不见|沒有|無法)(?:收到|看到|看见|接收到|提供|上传|附上|加载|打开|查看|显示|访问|获取|識別|识别|載入|任何)?(?:任何|到|这张|该|您(?:上传|提供|发送)?的|具体的|实际的)?(?:图片|图像|照片|圖片|圖像|图)(?!中|里|上|内|的(?:左|右|上|下))"
     r"|(?:图片|图像|照片|圖片)(?:没有|未能?|无法|未被|沒有)(?:成功)?(?:收到|提供|上传|附上|加载|打开|(?:显示|顯示)(?=[。.，,！!\s]|\Z)|載入|传来)|请(?:您)?(?:重新)?(?:提供|上传|发送|附上)(?:图片|图像|照片|该图)"
-    r"|(?<!壁に)画像(?:が|を|は)?(?:提供されていません|添付されていません|見えません|見ることができません|確認できません|表示されません|ありません|受け取っていません)|(?<!\A벽에 )(?<! 벽에 )(?:이미지|사진)(?:가|를|을|이)? ?(?:제공되지|첨부되지|보이지|볼 수 없|확인할 수 없|없습니다)"
+    r"|画像(?:が|を|は)?(?:提供されていません|添付されていません|見えません|見ることができません|確認できません|表示されません|ありません|受け取っていません)|(?:이미지|사진)(?:가|를|을|이)? ?(?:제공되지|첨부되지|보이지|볼 수 없|확인할 수 없|없습니다)"
     rf"|\bkein(?:e|en)? {_PICTURE} (?:\w+ )?(?:übermittelt|erhalten|bereitgestellt|vorhanden|angehängt|beigefügt|gesehen|mitgeschickt|vorliegend|empfangen|hochgeladen|sehen|gesendet)"
     rf"|\b(?:das|ein|dieses) {_PICTURE} (?:\w+ )?(?:nicht|nie) (?:öffnen|sehen|laden|anzeigen|erhalten|ansehen|abrufen|angekommen|übermittelt|beigefügt|angehängt|geladen|vorhanden|sichtbar)"
-    rf"|\b(?:no|não|non) (?:\w+ )?(?:puedo|pude|veo|consigo|posso|riesco|recib\w+|recebi|ho ricevuto|se (?:adjuntó|proporcionó|envió|recibió|cargó)|hay|há|c'è|se ha \w+) (?:\w+ )?(?:a )?(?:ver |abrir |vedere |acceder a |cargar |aprire |visualizar )?(?:la |a |l'|ninguna |nenhuma |alcuna |el )?{_PICTURE}(?!\w{{0,4}} (?:en la pared|na parede|sul muro|sulla parete)\b)"
+    rf"|\b(?:no|não|non) (?:\w+ )?(?:puedo|pude|veo|consigo|posso|riesco|recib\w+|recebi|ho ricevuto|se (?:adjuntó|proporcionó|envió|recibió|cargó)|hay|há|c'è|se ha \w+) (?:\w+ )?(?:a )?(?:ver |abrir |vedere |acceder a |cargar |aprire |visualizar )?(?:la |a |l'|ninguna |nenhuma |alcuna |el )?{_PICTURE}"
     rf"|\b(?:la |a |l')?{_PICTURE} (?:no|não|non) (?:se |è stata |foi |fue |ha sido )?(?:\w+ )?(?:adjunt|proporcion|carg|envi|recib|llegó|anexad|fornecid|allegat|carricat|caricat|fornit|inviat|disponibl|disponív|disponibil)\w*"
     rf"|\b(?:aucune|pas d['’]) ?{_PICTURE} (?:\w+ )?(?:n['’]|fourni|jointe?|reçue?|transmise?|disponible|visible)|\bje ne (?:peux|vois|parviens|pouvais|pourrais) (?:\w+ )?(?:pas|aucune) (?:(?!évaluer|noter|juger|analyser)\w+ )?(?:voir |ouvrir |accéder à )?(?:l['’]|d['’]|cette |la |votre )?{_PICTURE}"
     rf"|\bl['’]image n['’](?:a pas été|est pas) (?:\w+ )?(?:fourni|jointe?|transmis|disponible|accessible|visible|chargée?|reçue?)|\b(?:не (?:вижу|могу (?:увидеть|открыть|посмотреть)|получил\w?)|нет) (?:\w+ )?{_PICTURE}|{_PICTURE} (?:не (?:был\w|предоставлен\w?|прикреплен\w?|загруж\w+|отображается)|отсутствует)"

@@ -48,10 +48,8 @@ _FULL = re.compile(
     rf"\b(?:taking|with|where|counting|using) {_COUNT} (?:as|being|is|=) (?:the )?(?:full|top|maximum|max|best|perfect|highest)\b|\bof the {_COUNT} (?:possible points|(?:possible )?marks)\b|\bon the {_COUNT} scale\b",
     re.IGNORECASE,
 )
-# "Two of three. The lamp is absent."
-_COUNTED = r"(?:one|two|three) of (?:two|three|four)(?:\. the \w+ (?:is|are) (?:absent|missing|not (?:there|visible|shown|present))\b|; the (?:4th|fourth|3rd|third|second|2nd|other)\b)"
 _WORD_TOP = re.compile(
-    rf"(?<![\w-])(?!{_COUNTED})(?:{'|'.join(NUMBER_WORDS)}|[0-9]{{1,3}})(?: stars?| points?)? (?:out of|from|of) (?:a possible )?({'|'.join(NUMBER_WORDS)})(?: stars?| points?)?(?=[.,;:!?)\"'\n]|\Z)"
+    rf"(?<![\w-])(?:{'|'.join(NUMBER_WORDS)}|[0-9]{{1,3}})(?: stars?| points?)? (?:out of|from|of) (?:a possible )?({'|'.join(NUMBER_WORDS)})(?: stars?| points?)?(?=[.,;:!?)\"'\n]|\Z)"
     rf"|\b(?:scor\w+|rat\w+|grad\w+|marked) out of (?:a possible )?({'|'.join(NUMBER_WORDS)})(?=[.,;:!?)\"'\n]|\Z)",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ import re
 
 from rubrics.model import Dimension
 from rubrics.replies.doubts.words import compiled, holds_any, holds_each, lowered
-from rubrics.replies.numbers import DIGITS, NUMBER_WORDS
+from rubrics.replies.numbers import DIGITS
 
 # One of these words, or a slash, stands in every way of stating a scale.
 _SCALED = frozenset({
@@ -81,16 +81,6 @@ DEPICTED = re.compile(
 _INSTRUMENT = re.compile(
     r"\b(?:thermo|baro|speedo|tacho|volt)?(?:meter|gauge|dial|ruler|axis|axes|map|clock|graph|chart)s?\b", re.IGNORECASE
 )
-# "The length exceeds the limit: the highest possible score is 1" is the cap of a rule that was broken, "out of the 14-26 range" one of words.
-_BROKEN_RULE = re.compile(r"\blength (?:violation|exceeds)\b|\bexceed(?:s|ed|ing) the (?:\S{1,8} )?(?:range|limit|maximum length|allowed length)\b", re.IGNORECASE)
-_OF_WORDS = re.compile(r"\b(?:words?|word count|length) (?:\w+ ){0,5}\Z", re.IGNORECASE)
-# Behind the range of words: no mark, but the cap that verdicts.py holds against the score.
-_OF_NO_MARK = re.compile(
-    rf"(?<=range)(?:, which (?:limits|caps) the score (?:at|to) 1\b|(?:(?!\b(?:{'|'.join(NUMBER_WORDS)})\b)[^\"0-9]){{0,80}}+(?:\"|\Z))",
-    re.IGNORECASE,
-)
-_OF_NEITHER = re.compile(r"\b(?:no|not|never|without|neither|nor|if|scales?|rat\w+|scor\w+|grad\w+)\b|n['’]t\b", re.IGNORECASE)
-_CAPS = ("max ", "maxi", "high")
 _AS_DIGITS = {"ten": 10, "twenty": 20, "fifty": 50}
 
 
@@ -108,27 +98,18 @@ def states_another_scale(near: str, words: frozenset[str], dimensions: tuple[Dim
     for found in compiled(_SPANNED, re.IGNORECASE).finditer(near) if has_span else ():
         low, high = (_end(group) for group in found.groups() if group is not None)
         is_ours = any(low == d.minimum and high == d.maximum for d in dimensions)
-        is_counted = low > 10 and _tells(_OF_WORDS, near, found.start()) and _OF_NO_MARK.match(near, found.end()) is not None
-        if not is_ours and not is_counted and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
+        if not is_ours and not _INSTRUMENT.search(near, max(0, found.start() - 40), found.end()):
             return True
     may_be_of_another = holds_any(lower, _OF_ANOTHER_NEEDS) or (has_two and holds_any(lower, _OF_TWO_NEEDS))
     if may_be_of_another and lower is not None:
         may_be_of_another = _OF_AN_END.search(lower) is not None
     for found in compiled(_OF_ANOTHER, re.IGNORECASE).finditer(near) if may_be_of_another else ():
         end = _end(next(group for group in reversed(found.groups()) if group is not None))
-        if end == 1 and len(dimensions) == 1 and found[0][:4].lower() in _CAPS and _tells(_BROKEN_RULE, near, found.start()):
-            continue  # a score above it is verdicts.py's
         if not any(end == d.maximum for d in dimensions) and not DEPICTED.search(near, max(0, found.start() - 20), found.start()):
             return True
     n_points = _N_POINT.finditer(near) if holds_each(lower, _N_POINT_NEEDS) else ()
     points = (_end(next(filter(None, found.groups()))) for found in n_points)
     return any(not any(n in (d.maximum, d.maximum - d.minimum + 1) for d in dimensions) for n in points)
-
-
-def _tells(way: re.Pattern[str], near: str, start: int) -> bool:
-    """Whether what stands before a span or an end, in the same string, says so, and speaks of no grading."""
-    before = near[max(0, start - 120) : start].rpartition('"')[2]
-    return way.search(before) is not None and _OF_NEITHER.search(before) is None
 
 
 def _end(said: str) -> float:

@@ -143,9 +143,6 @@ _INSTEAD = re.compile(
     r"(?![0-9]|\.[0-9])[ \t]*+(?=[.,;!)\]}\"\n]|\Z)",
     re.IGNORECASE,
 )  # fmt: skip
-# "On closer inspection there are only 3": of things.
-_COUNTED = re.compile(r"\bthere are(?: only| just)? \Z", re.IGNORECASE)
-_IS_A_MARK = re.compile(r" ?(?:/|out of\b|of\b|points?\b|marks?\b|stars?\b)", re.IGNORECASE)
 _INSTEAD_NEEDS = ("not ", "rather than ", "instead of ")
 # A line that is a key and its number: what such a key takes back in an object, it does here.
 _KEYED = (
@@ -176,15 +173,11 @@ def is_withdrawn(near: str, words: frozenset[str], scores: Mapping[str, float], 
             for found in compiled(way, re.IGNORECASE).finditer(near):
                 said = next(group for group, text in enumerate(found.groups(), 1) if text)
                 number, against = number_of(found[said]), whole if asked == _WHOLE else scores.values()
-                if any(score != number for score in against) and not _is_counted(near, found.span(said)):
+                if any(score != number for score in against):
                     own = _of_own_label(near, found.start(said), scores, labels)
                     if not own or any(score != number for score in own):
                         return True
     return _is_summed_otherwise(near, words, whole if len(whole) == 1 else [], labels)
-
-
-def _is_counted(near: str, place: tuple[int, int]) -> bool:
-    return _COUNTED.search(near, max(0, place[0] - 30), place[0]) is not None and not _IS_A_MARK.match(near, place[1])
 
 
 def _of_own_label(near: str, end: int, scores: Mapping[str, float], labels: Mapping[str, tuple[Dimension, ...]]) -> list[float]:

@@ -95,23 +95,13 @@ _WAYS = (
     ),
     (
         (" seems", " is", " would be", " better", " fits", " feels", " captures"),
-        rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b(?! (?:(?:far|much|way|a bit|a little) )?too (?:generous|harsh|high|low|lenient|strict|severe)\b)",
+        rf"\ban? {_NUMBER} (?:seems|is|would be|better|fits|feels|captures)\b",
     ),
 )
 # "Had it been red I would have given a 5", "I considered a 3 but ...": said of a case, or of what was thought before.
 _OF_A_CASE = re.compile(
     r"\b(?:(?:would|could|might|may|should) have|had|if|unless|consider\w{0,5}|initial\w{0,2}|at first|tempted|almost|nearly|not|never|instead of|rather than|prevents?|keeps?|kept)\b|n['’]t\b",
     re.IGNORECASE,
-)
-# "I cannot award a 5": right before the number alone. "I cannot give it anything but a 2" is a verdict.
-_NOT_GIVEN = re.compile(
-    r"\b(?:i|we) cannot (?:give|award|assign|justify)(?: it| this| this image| the image)? (?:an? |the )(?:full |perfect )?\Z",
-    re.IGNORECASE,
-)
-# "Although the content would merit a 3, the length exceeds the limit": a rule's cap below it.
-_ALTHOUGH = re.compile(r"\b(?:although|though|while) (?:\w+ ){1,4}would (?:merit|deserve|earn|warrant) an? \Z", re.IGNORECASE)
-_OF_LENGTH = re.compile(
-    r", the (?:\w+ )?(?:length|word count) (?:rule |limit )?(?:exceeds|applies|is exceeded|is violated|caps)\b", re.IGNORECASE
 )
 _TURNS = re.compile(r"[.;!?\n]|\b(?:but|yet|now|however)\b", re.IGNORECASE)
 # And what is written in the picture, or was asked for, is no verdict; nor is what a number is held against.
@@ -132,24 +122,10 @@ _FIRST = frozenset({
 _BECAUSE_NEEDS = (" because", " since", " due")
 _BECAUSE = rf"(?:^|(?<=[\"“\n])|(?<=[.;:!?] ))(?:score|rating)(?:d| of| is)? {_NUMBER}(?= (?:because|since|due)\b)"
 # Capped at 1. The score cannot exceed 1. A lower score keeps to it.
-_CAPPED_NEEDS = (
-    "max",
-    "highest",
-    "caps ",
-    "limits ",
-    "cap ",
-    "capped ",
-    "limited ",
-    "exceed ",
-    "higher ",
-    "more ",
-    "greater ",
-    "above ",
-)
+_CAPPED_NEEDS = ("cap ", "capped ", "limited ", "exceed ", "higher ", "more ", "greater ", "above ")
 _CAPPED = (
     rf"\bcap(?:ped)? (?:at|of) {_NUMBER}{_ALONE}|\b{_SCORE}\b[^.;!?\n0-9]{{0,20}}?"
     rf"\b(?:limited to|(?:can(?:not| not|['’]t)|may not|must not|should not) (?:exceed|be (?:(?:higher|more|greater) than|above))) {_NUMBER}{_ALONE}"
-    rf"|\b(?:max(?:imum)?|highest)(?: possible)? score(?: is|:)? {_NUMBER}{_ALONE}|\b(?:caps|limits) (?:the|its) score (?:at|to) {_NUMBER}{_ALONE}"
 )
 
 
@@ -165,13 +141,6 @@ def _is_reasoned_otherwise(near: str, lower: str | None, scores: Collection[floa
     return any(number_of(cap) < score for cap in caps for score in scores)
 
 
-def _is_refused(near: str, start: int, end: int, *, is_higher: bool) -> bool:
-    """Whether the number between is one that the judge says it cannot give, or that a rule's cap keeps it from."""
-    if _NOT_GIVEN.search(near, max(0, start - 50), start):
-        return True
-    return is_higher and _ALTHOUGH.search(near, max(0, start - 60), start) is not None and _OF_LENGTH.match(near, end) is not None
-
-
 def states_another_verdict(near: str, words: frozenset[str], scores: Collection[float]) -> bool:
     """Whether the judge calls a number its verdict that is none of the scores, in the text near numbers. `words` are the whole text's."""
     lower = lowered(near)
@@ -181,8 +150,7 @@ def states_another_verdict(near: str, words: frozenset[str], scores: Collection[
         return False
     for needles, way in _WAYS:
         for found in compiled(way, re.IGNORECASE).finditer(near) if holds_any(lower, needles) else ():
-            number, at = number_of(found[found.lastindex or 0]), found.start(found.lastindex or 0)
-            if number in scores or _is_refused(near, at, found.end(found.lastindex or 0), is_higher=number > max(scores)):
+            if number_of(found[found.lastindex or 0]) in scores:
                 continue
             before = near[max(0, found.start() - 120) : found.start()]
             turn = max((one.end() for one in _TURNS.finditer(before)), default=0)

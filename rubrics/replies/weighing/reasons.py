@@ -32,12 +32,6 @@ _NOT_REACHED = (
     rf"|\bwould (?:have been|be) {_A}{_N} (?:if|without|with|had|but for)\b"
     rf"|\b(?:compared (?:to|with)|relative to) {_A}{_N}(?=,)"
 )
-# Of a higher one alone: who cannot give a 2 gives no 4.
-_TOO_HIGH = (
-    rf"\bi (?:can(?:not|['’]t)|could(?: not|n['’]t)) (?:give|award) (?:it |this )?{_A}{_N}|\breason for not (?:giving|awarding) {_A}{_N}"
-    rf"|(?:^|(?<=[.!?\n] )|(?<=\n))to (?:reach|get|earn) {_A}{_N}(?=, the \w+ would (?:have|need) to\b)"
-    rf"|\b(?:missing|absent|misspelled|cut off)[;,] otherwise,? (?:it|this) would (?:have been|be) {_A}{_N}"
-)
 _ABOVE = rf"\b(?:better|more|higher|above|over) (?:than )?(?:an? ){_N}"
 _BELOW = rf"\b(?:worse|less|lower|below|under|short of|shy of) (?:than )?(?:an? ){_N}"
 
@@ -46,8 +40,7 @@ _BELOW = rf"\b(?:worse|less|lower|below|under|short of|shy of) (?:than )?(?:an? 
 def _pattern() -> re.Pattern[str]:
     """Compiled when it is first asked for."""
     return re.compile(
-        rf"(?P<not>{_NOT_REACHED})|(?P<high>{_TOO_HIGH})|(?P<above>{_ABOVE})|(?P<below>{_BELOW})|(?P<deducted>{_DEDUCTED})",
-        re.IGNORECASE,
+        rf"(?P<not>{_NOT_REACHED})|(?P<above>{_ABOVE})|(?P<below>{_BELOW})|(?P<deducted>{_DEDUCTED})", re.IGNORECASE
     )
 
 
@@ -69,8 +62,6 @@ def _end(found: re.Match[str], text: str, scores: Collection[float], maximum: fl
         return found.end() if all((score > number) == bool(found["above"]) and score != number for score in scores) else None
     if found["not"]:
         return None if number in scores else found.end()
-    if found["high"]:
-        return found.end() if number > max(scores) else None
     if number + min(scores) > maximum or _ANEW.search(text, max(0, found.start() - 60), found.start()):
         return None
     whole = _FROM.match(text, found.end())
