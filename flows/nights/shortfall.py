@@ -154,7 +154,7 @@ def _advice(found: Publication, day: str, max_usd: float | None) -> str:
         else f"salon nightly FILE --run-date {day} asks again for missing replies; "
     )
     if again and max_usd is not None:
-        again = f"max_usd = {max_usd:g} does not suffice for all starts of this night: raise it under [limits], then {again}"
+        again = f"max_usd = {max_usd:.12g} does not suffice for all starts of this night: raise it under [limits], then {again}"
     if not lacks.filter(is_recorded).is_empty() or _lacks_pairs(found, is_recorded):
         again += "salon import FILE --replies REPLIES takes in what recorded judges lack; "
     return f"{again}salon table --publication {found.publication_id[:12]} shows what each cell lacks"

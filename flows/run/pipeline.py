@@ -176,7 +176,7 @@ def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None
             spent_usd = leased_usd(ledger, run.ids.budget_id)
     if spent_usd:
         run.reporter.say(
-            f"max_usd = {max_usd:g} of this night is reached: earlier starts spent {format_usd(spent_usd)} of it, one request "
+            f"max_usd = {max_usd:.12g} of this night is reached: earlier starts spent {format_usd(spent_usd)} of it, one request "
             f"may cost up to ${asked.refused_usd:.4g}, and {asked.n_left:,} have no reply. Nothing was sent, and {then}"
         )
     elif asked.is_out_of_reach:
@@ -184,13 +184,13 @@ def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None
             left = [row.forecast for row in forecasts(RunContext.of(run.stage), planned, ledger) if row.forecast.n_to_ask]
         all_usd = format_usd(total_usd(one.worst_usd for one in left))
         run.reporter.say(
-            f"max_usd = {max_usd:g} does not cover a single request: one may cost up to ${asked.refused_usd:.4g}, "
+            f"max_usd = {max_usd:.12g} does not cover a single request: one may cost up to ${asked.refused_usd:.4g}, "
             f"all {asked.n_left:,} without a reply up to {all_usd}. Nothing was sent, and {then}"
         )
     else:
         run.reporter.say(
-            f"max_usd = {max_usd:g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, and {then} to "
-            "continue"
+            f"max_usd = {max_usd:.12g} is reached: {asked.n_left:,} of {asked.n_requests:,} requests have no reply, and {then} "
+            "to continue"
         )
 
 

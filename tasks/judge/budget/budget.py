@@ -78,10 +78,10 @@ def why_not_kept(judges: Iterable[Judge], max_usd: float | None) -> str | None:
         if judge.recorded:
             continue
         if price_of(judge) is None:
-            return f"limits.max_usd = {max_usd:g} cannot be kept: {why_no_price(judge)}"
+            return f"limits.max_usd = {max_usd:.12g} cannot be kept: {why_no_price(judge)}"
         if output_bound(judge) is None:
             return (
-                f"limits.max_usd = {max_usd:g} cannot be kept: the length of a reply of {judge.id} is not limited; "
+                f"limits.max_usd = {max_usd:.12g} cannot be kept: the length of a reply of {judge.id} is not limited; "
                 "limit it, for instance with parameters = { max_tokens = 600 }"
             )
     return None
