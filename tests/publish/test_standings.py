@@ -78,6 +78,16 @@ def test_totals_of_unequal_categories_say_their_weights(sizes, said):
     assert weights(rows) == said
 
 
+def test_a_sole_measure_of_one_category_is_named_with_it():
+    """A primary dimension that is asked in some categories alone: its ranking stands nowhere else on the first screen."""
+    rows = [
+        row(name, (1, 2), category="counting", **(OPEN if name == "2" else {}), predecessor="1" if name == "2" else None)
+        for name in "12"
+    ]
+    said = answers(rows)
+    assert all("in score (counting)" in sentence for sentence in said[:2]), said
+
+
 def test_several_measures_are_counted():
     rows = [
         one for n in range(4) for one in (

@@ -195,9 +195,11 @@ def _measure(row: Row) -> tuple[str, str]:
 
 
 def _in(found: Iterable[tuple[str, str]], measures: set[tuple[str, str]]) -> str:
-    """Such as " in score and things": of which measures something is true; empty where of all."""
-    names = [dimension if category == Total.MACRO else f"{dimension} ({category})" for dimension, category in found]
-    return f" in {listed(names)}" if len(names) < len(measures) else ""
+    """Such as " in score and things": of which measures something is true; empty where of all, unless of a category alone."""
+    named = list(found)
+    names = [dimension if category == Total.MACRO else f"{dimension} ({category})" for dimension, category in named]
+    is_of_one = any(category not in {*Total} for _, category in named)
+    return f" in {listed(names)}" if is_of_one or len(names) < len(measures) else ""
 
 
 def _figure(row: Row) -> str:
