@@ -142,8 +142,10 @@ def people(rated: Rated, name: Against, without: str | None = None) -> Assessmen
 
 
 def _to_means(rated: Rated, one: Assessment) -> Assessment:
-    """The same, rounded as means are: a number that is equal to a mean is so beside it."""
-    return replace(one, values=on_grid(one.values, max(abs(rated.low), abs(rated.high)) if one.has_scale else None))
+    """The same, rounded as means are: a number that is equal to a mean is so beside it. One of no scale equals none."""
+    is_metric = one.kind is Assessor.METRIC and not one.has_scale
+    size = max(abs(rated.low), abs(rated.high)) if one.has_scale else None
+    return one if is_metric else replace(one, values=on_grid(one.values, size))
 
 
 def mean_of_raters(values: Floats) -> Floats:

@@ -39,7 +39,7 @@ COMMANDS = {
 """What writes, by what it writes first."""
 LOOKING = {
     "a plan": ["plan", "b.toml"],
-    "a dry backfill": ["backfill", "b.toml", "--all", "--dry-run"],
+    "the partitions": ["backfill", "b.toml", "--list"],
     "labels": ["agreement", "b.toml", "--label-next", "sheet.csv", "--between", "m/c", "--between", "m/d"],
     "a table": ["table"],
     "verifying": ["verify"],

@@ -3,12 +3,14 @@
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 from PIL import Image
 
+from schemas.benchmark.file import load_benchmark
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.stored import JUDGEMENTS, REPLIES, REQUESTS, SAMPLES
 from tasks.publish.reading import current
@@ -228,13 +230,14 @@ def test_what_looks_spared_is_missing_in_no_later_night_and_bought_by_no_backfil
     listed = json.loads(salon("backfill", "b.toml", "--list", "--json").out)["partitions"]
     assert {(one["state"], one["n_left"]) for one in listed} == {("done", 0)}
     assert sum(one["n_requests"] for one in listed) == n_asked
-    backfill = salon("backfill", "b.toml", "--all")
+    backfill = salon("backfill", "b.toml", "--all", "--run-date", "2026-01-03")
     assert (backfill.code, runs_of(folder / "lake")["n_asked"].sum()) == (0, n_asked), backfill.err
     shutil.copytree(folder / "scenes/demo-painter/step-1000", folder / "scenes/demo-painter/step-500")
     for path in (folder / "scenes/demo-painter/step-500").glob("**/*.png"):
         with Image.open(path) as picture:
             picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(path)
-    backfill = salon("backfill", "b.toml", "--all")
+    due = load_benchmark(folder / "b.toml").nightly.newest_due(datetime.now(UTC)).date()
+    backfill = salon("backfill", "b.toml", "--all", "--run-date", f"{due}")
     assert f"{n_asked} stored already, 120 sent" in backfill.out, "what a look left unasked is not stored"
     ran = runs_of(folder / "lake").sort("started_at").row(-1, named=True)
     assert (ran["n_requests"], ran["n_cached"], ran["n_asked"]) == (n_asked + 120, n_asked, 120)
