@@ -19,6 +19,7 @@ from schemas.tables.published import PREFERENCES
 from tasks.context import StageContext
 from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
+from tasks.publish.identity import judge_name
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
 from tasks.publish.reading import Publication, find_in, load_cells, look_again
@@ -147,7 +148,7 @@ def commonest(reasons: Counter[str]) -> str:
 def _advice(found: Publication, day: str, max_usd: float | None) -> str:
     cells, judges = means_for_prompts_like_these(load_cells(found)), (read_provenance(found.folder) or {}).get("judges", [])
     lacks = cells.filter(pl.col("failures").list.eval(pl.element().struct.field("reason").is_in(UNANSWERED)).list.any())
-    is_recorded = pl.col("judge_model").is_in([one.get("name") or one["model"] for one in judges if one.get("recorded")])
+    is_recorded = pl.col("judge_model").is_in([judge_name(one) for one in judges if one.get("recorded")])
     again = (
         ""
         if lacks.filter(~is_recorded).is_empty() and not _lacks_pairs(found, ~is_recorded)

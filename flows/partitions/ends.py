@@ -103,7 +103,7 @@ def _of_money(summary: BackfillSummary) -> str:
     left += [f"{summary.n_pairs_left:,} requests about pairs"] if summary.n_pairs_left else []
     remaining = " and ".join(left) or "nothing"
     return (
-        f"max_usd = {summary.max_usd or 0.0:g} {what}. Remaining: {remaining}; {_published(summary)}. Run the same "
+        f"max_usd = {summary.max_usd or 0.0:.12g} {what}. Remaining: {remaining}; {_published(summary)}. Run the same "
         "command again to continue; its budget starts anew: set --max-usd, or limits.max_usd, to what is left to spend"
     )
 

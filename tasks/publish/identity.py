@@ -143,13 +143,13 @@ def judges_of_one(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[li
 
 def judges_in(said: Mapping[str, Any]) -> list[str]:
     """The judges of a provenance, as tables call them."""
-    return [_name_of(judge) for judge in said["settings"]["judges"]]
+    return [judge_name(judge) for judge in said["settings"]["judges"]]
 
 
 def renamed_judges(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
     """Of two provenances, the judges that send the same requests under another name, old to new. Empty as above."""
     try:
-        were, are = ({_name_of(judge): judge for judge in said["settings"]["judges"]} for said in (before, now))
+        were, are = ({judge_name(judge): judge for judge in said["settings"]["judges"]} for said in (before, now))
     except (AttributeError, KeyError, TypeError):
         return {}
     gone, come = were.keys() - are.keys(), are.keys() - were.keys()
@@ -160,7 +160,8 @@ def _names_in(said: Mapping[str, Any]) -> list[str]:
     return [*(f"rubric {name}" for name in said["rubrics"]), *(f"judge {name}" for name in judges_in(said))]
 
 
-def _name_of(judge: Mapping[str, Any]) -> str:
+def judge_name(judge: Mapping[str, Any]) -> str:
+    """What a judge is called, as a provenance has it."""
     return str(judge.get("name") or judge["model"])
 
 
@@ -176,9 +177,9 @@ def _changed_rubrics(before: Mapping[str, Any], now: Mapping[str, Any], asks_the
 
 def _changed_judges(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What an earlier release did not say of a judge has not changed."""
-    judges = {_name_of(judge): judge for judge in before}
+    judges = {judge_name(judge): judge for judge in before}
     for judge in now:
-        name = _name_of(judge)
+        name = judge_name(judge)
         if changed := _asked_by_others(judges.get(name, {}), judge):
             yield f"judge {name} ({', '.join(changed)})"
 

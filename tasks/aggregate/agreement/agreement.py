@@ -74,32 +74,31 @@ def _dimension_rows(rated: Rated) -> Iterator[Row]:
             for metric in OF_ITEMS:
                 figure = _no_figure(metric, pair, rated, x, y) or figure_of(metric, x, y, scope)
                 yield _row(rated, pair, scope, metric, figure)
-    for pair, scope, found in _unscored(rated):
-        yield from (_row(rated, pair, scope, metric, Figure(estimate)) for metric, estimate in found.items())
+        for scope, found in _unscored(rated, pair):
+            yield from (_row(rated, pair, scope, metric, Figure(estimate)) for metric, estimate in found.items())
     if len(rated.raters) > 1:
         yield from _together_rows(rated)
     if rated.raters:
         yield from _system_rows(rated)
 
 
-def _unscored(rated: Rated) -> Iterator[tuple[Pair, Scope, dict[AgreementMetric, float]]]:
-    """Of each judge, the rated samples it gave no score: their share, and by how much people rate them otherwise.
+def _unscored(rated: Rated, pair: Pair) -> Iterator[tuple[Scope, dict[AgreementMetric, float]]]:
+    """Of a judge beside all people, the rated samples it gave no score: their share, and by how much people rate them otherwise.
 
     All other figures leave them out, and what a judge refuses is rarely a random part.
     """
-    for pair in pairs(rated):
-        is_with_people = pair.against == Against.RATERS_MEAN or len(rated.raters) == 1
-        failed, ratings = pair.subject.failed, pair.other.values
-        if pair.subject.kind is not Assessor.JUDGE or not is_with_people or failed is None:
-            continue
-        is_scored = ~np.isnan(pair.subject.values)
-        for scope in scopes(rated.items, ~np.isnan(ratings) & (failed | is_scored)):
-            lost, kept = scope.rows & failed, scope.rows & is_scored
-            if lost.any():
-                found = {AgreementMetric.UNSCORED: float(lost.sum() / scope.rows.sum())}
-                if kept.any():
-                    found[AgreementMetric.UNSCORED_BIAS] = float(ratings[lost].mean() - ratings[kept].mean())
-                yield pair, scope, found
+    is_with_people = pair.against == Against.RATERS_MEAN or len(rated.raters) == 1
+    failed, ratings = pair.subject.failed, pair.other.values
+    if pair.subject.kind is not Assessor.JUDGE or not is_with_people or failed is None:
+        return
+    is_scored = ~np.isnan(pair.subject.values)
+    for scope in scopes(rated.items, ~np.isnan(ratings) & (failed | is_scored)):
+        lost, kept = scope.rows & failed, scope.rows & is_scored
+        if lost.any():
+            found = {AgreementMetric.UNSCORED: float(lost.sum() / scope.rows.sum())}
+            if kept.any():
+                found[AgreementMetric.UNSCORED_BIAS] = float(ratings[lost].mean() - ratings[kept].mean())
+            yield scope, found
 
 
 def _no_figure(metric: AgreementMetric, pair: Pair, rated: Rated, x: Floats, y: Floats) -> Figure | None:

@@ -167,13 +167,20 @@ def _noted(lake: Lake, began: datetime, *, is_gone: bool, plan: str | None = Non
     return path
 
 
-def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
-    tmp_path: Path, salon: Callable[..., Said], judge_url: str
-) -> None:
+@pytest.fixture
+def ran(tmp_path: Path, salon: Callable[..., Said], judge_url: str) -> tuple[Path, Lake, dict[str, Any]]:
+    """A benchmark's file, its lake, and the row of the one run that has bought all."""
     World(tmp_path).make(0)
     file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
     assert salon("run", file).code == 0
     (bought,) = runs(lake).to_dicts()
+    return file, lake, bought
+
+
+def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
+    ran: tuple[Path, Lake, dict[str, Any]], salon: Callable[..., Said]
+) -> None:
+    file, lake, bought = ran
     path = _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
     assert salon("run", file).code == 0
     assert not path.exists()
@@ -182,12 +189,9 @@ def test_the_row_of_a_killed_run_leaves_out_what_another_has_in_its_own(
 
 
 def test_what_a_killed_run_bought_is_not_taken_for_another_benchmarks(
-    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+    ran: tuple[Path, Lake, dict[str, Any]], salon: Callable[..., Said]
 ) -> None:
-    World(tmp_path).make(0)
-    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
-    assert salon("run", file).code == 0
-    (bought,) = runs(lake).to_dicts()
+    file, lake, bought = ran
     shutil.rmtree(lake.root / "runs")
     record_run(lake, bought | {"benchmark": "others"})  # that of another, which asked as much meanwhile
     _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
@@ -197,12 +201,9 @@ def test_what_a_killed_run_bought_is_not_taken_for_another_benchmarks(
 
 
 def test_what_a_run_beside_it_paid_is_its_own_also_once_the_file_asks_otherwise(
-    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+    ran: tuple[Path, Lake, dict[str, Any]], salon: Callable[..., Said]
 ) -> None:
-    World(tmp_path).make(0)
-    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
-    assert salon("run", file).code == 0
-    (bought,) = runs(lake).to_dicts()
+    file, lake, bought = ran
     path = _noted(lake, bought["started_at"] - timedelta(seconds=5), is_gone=True)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"dataset_id": bought["dataset_id"]}))
     file.write_text(f"{file.read_text()}\n[judges.parameters]\nmax_tokens = 77\n")
@@ -248,13 +249,10 @@ def test_a_run_whose_note_stayed_has_no_second_row(
 
 
 def test_what_a_run_bought_that_fell_silent_elsewhere_is_told_at_once(
-    tmp_path: Path, salon: Callable[..., Said], judge_url: str
+    ran: tuple[Path, Lake, dict[str, Any]], salon: Callable[..., Said]
 ) -> None:
     """As a container that was replaced: its process cannot be looked up, and it may be paused."""
-    World(tmp_path).make(0)
-    file, lake = write_benchmark(tmp_path, judge_url), Lake(tmp_path / "lake")
-    assert salon("run", file).code == 0
-    (bought,) = runs(lake).to_dicts()
+    file, lake, bought = ran
     shutil.rmtree(lake.root / "runs")
     path = _noted(lake, bought["started_at"], is_gone=False)
     said = " ".join(salon("run", file).err.split())
