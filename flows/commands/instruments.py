@@ -1,6 +1,7 @@
 """`salon parse` and `salon rubrics list|show|lint`: the instruments, without a benchmark file. They neither ask nor store."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -37,17 +38,22 @@ def parse(
     name, _, category = rubric.partition(":") if not Path(rubric).is_dir() else (rubric, "", "")
     instrument = find_rubric(name, rubrics or [])
     chosen = choose_category(instrument, category or None)
+    for line in parse_jsonl(instrument, _lines(jsonl), chosen, is_explained=explain):
+        print(line)
+        if not has_reader():  # and more lines may come for as long as anybody likes
+            break
+    return 0
+
+
+def _lines(jsonl: Path) -> Iterator[bytes]:
+    """The file's lines. Raises InputError where it cannot be read: what is wrong with the output is no fault of it."""
     try:
         with nullcontext(sys.stdin.buffer) if str(jsonl) == "-" else jsonl.open("rb") as lines:
-            for line in parse_jsonl(instrument, lines, chosen, is_explained=explain):
-                print(line)
-                if not has_reader():  # and more lines may come for as long as anybody likes
-                    break
+            yield from lines
     except OSError as error:
         raise InputError(
             f"{jsonl}: cannot be read: {error.strerror}; name a file of JSON lines, or - for standard input"
         ) from error
-    return 0
 
 
 def find_rubric(name: str, folders: list[Path]) -> Rubric:

@@ -49,11 +49,19 @@ def test_a_broken_library_is_one_sentence_and_70(tmp_path: Path, library: str, a
     assert SECRET not in sentence + details.read_text()
 
 
-def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["rubrics list", "parse --rubric alignment --jsonl replies.jsonl"])
+def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path, command: str) -> None:
+    (tmp_path / "replies.jsonl").write_text('{"raw": "Score: 5", "context": {}}\n')
     with Path("/dev/full").open("w") as full:
-        ended = _salon(tmp_path, "rubrics", "list", stdout=full.fileno())
+        ended = _salon(tmp_path, *command.split(), stdout=full.fileno())
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
     assert "free space" in ended.stderr
+    assert "cannot be read" not in ended.stderr
+
+
+def test_a_file_of_replies_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    ended = _salon(tmp_path, "parse", "--rubric", "alignment", "--jsonl", "none.jsonl")
+    assert (ended.returncode, "none.jsonl: cannot be read: No such file" in ended.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["table", "open", "verify", "gc"])
