@@ -23,9 +23,8 @@ from schemas.statuses.cells import (
     Total,
 )
 from schemas.tables.published import COMPARISONS
-from tasks.aggregate.comparisons.comparison_tests import POWER
+from tasks.aggregate.comparisons.comparison_tests import N_EXACT, POWER, SAME, least_p
 from tasks.aggregate.comparisons.families import adjust
-from tasks.aggregate.comparisons.sign_flip import N_EXACT, SAME, least_p
 from tasks.aggregate.gate_rules import failures_could_turn, outcome_of, rest_may_show_a_drop
 from tasks.aggregate.intervals import ClusteredMean, t_quantile
 from tasks.aggregate.preferences.cells import ends

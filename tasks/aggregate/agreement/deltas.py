@@ -22,10 +22,9 @@ from tasks.aggregate.agreement.estimates import Made, Values, made
 from tasks.aggregate.agreement.grid import Grid, System
 from tasks.aggregate.agreement.label_check import Check, label_check
 from tasks.aggregate.agreement.pairs import Rated
-from tasks.aggregate.comparisons.comparison_tests import sign_flip_p, t_test
+from tasks.aggregate.comparisons.comparison_tests import SAME, sign_flip_p, t_test
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.comparisons.families import corrected as corrected_family
-from tasks.aggregate.comparisons.sign_flip import SAME
 from tasks.aggregate.intervals import LEVEL, Interval, interval, rounded, t_quantile
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.standings import ranked

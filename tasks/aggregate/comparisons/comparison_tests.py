@@ -1,23 +1,32 @@
-"""Two cells held against each other, prompt by prompt. Which are: comparisons.py. Few prompts: sign_flip.py."""
+"""Two cells held against each other, prompt by prompt; of few prompts by the exact test below. Which are: comparisons.py."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import CellStatus, ComparisonTest
 from schemas.tables.table import Row
-from tasks.aggregate.comparisons.sign_flip import N_EXACT, SAME, exact_interval, exact_p, least_p, subset_means
-from tasks.aggregate.intervals import LEVEL, effective_number, error_over_strata, jackknife_error, rounded, t_quantile
+from tasks.aggregate.intervals import (
+    LEVEL,
+    ClusteredMean,
+    effective_number,
+    jackknife_error,
+    mean_of_means,
+    rounded,
+    t_quantile,
+)
 from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally
 from tasks.aggregate.unknown_category import Shared, UnknownCategory, with_worst_pairs
 
 POWER = 0.80
+N_EXACT = 16
+"""Prompts: up to so many all patterns of signs are looked at, 65,536 of them: 1 ms a comparison; four more take 20."""
+SAME = 1e-9  # of the scale's width: prompt means closer than this are a tie, a spread below it is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,51 +69,36 @@ def paired(a: Tally, b: Tally, width: float) -> Paired | None:
         return None
     apart = sums_a / counts_a - sums_b / counts_b
     win, loss = int((apart > SAME * width).sum()), int((apart < -SAME * width).sum())
-    found = _difference(sums_a, counts_a, sums_b, counts_b)
+    found, parts, weights = _difference(sums_a, counts_a, sums_b, counts_b)
     se, df = (None, None) if n_prompts == 1 else (found.se, found.df)
     return Paired(
-        found.delta, se, df, n_prompts, win, n_prompts - win - loss, loss, found.parts, found.weights, found.n_effective,
+        found.mean, se, df, n_prompts, win, n_prompts - win - loss, loss, parts, weights, found.n_equal,
         int((asked_a == asked_b).sum()),
     )  # fmt: skip
 
 
-class _Difference(NamedTuple):
-    delta: float
-    se: float
-    df: float
-    parts: Array
-    weights: Array
-    n_effective: float
-
-
-def _difference(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Array) -> _Difference:
-    """The difference of two ratio estimators over the same prompts; its se is 0 where there is one. See paired()."""
+def _difference(sums_a: Array, counts_a: Array, sums_b: Array, counts_b: Array) -> tuple[ClusteredMean, Array, Array]:
+    """The difference of two ratio estimators over the same prompts, its se 0 where there is one; parts and weights of Paired."""
     n_a, n_b = int(counts_a.sum()), int(counts_b.sum())
     mean_a, mean_b = float(sums_a.sum()) / n_a, float(sums_b.sum()) / n_b
     delta, weights = mean_a - mean_b, (counts_a / n_a + counts_b / n_b) / 2
     of_a, of_b = sums_a - mean_a * counts_a, sums_b - mean_b * counts_b
     changes = of_a / np.maximum(1, n_a - counts_a) - of_b / np.maximum(1, n_b - counts_b)
     n_effective = effective_number(weights)
-    parts = of_a / n_a - of_b / n_b + delta * weights
-    return _Difference(delta, jackknife_error(changes), max(1.0, n_effective - 1), parts, weights, n_effective)
+    mean = ClusteredMean(delta, jackknife_error(changes), max(1.0, n_effective - 1), len(sums_a), None, n_effective)
+    return mean, of_a / n_a - of_b / n_b + delta * weights, weights
 
 
 def mean_of_paired(strata: Sequence[Paired]) -> Paired:
     """The unweighted mean of the categories' deltas; its error is that of intervals.error_over_strata()."""
-    n = len(strata)
-    delta = math.fsum(stratum.delta for stratum in strata) / n
     counts = {
         name: sum(getattr(stratum, name) for stratum in strata) for name in ("n_prompts", "win", "tie", "loss", "n_identical")
     }
-    parts, weights = (np.concatenate([getattr(stratum, name) for stratum in strata]) / n for name in ("parts", "weights"))
-    sizes = np.array([stratum.n_effective for stratum in strata])
-    n_effective = n**2 / float((1 / sizes).sum())
-    errors = [(stratum.se, stratum.df) for stratum in strata if stratum.se is not None and stratum.df is not None]
-    if len(errors) < n:
-        return Paired(delta, None, None, **counts, parts=parts, weights=weights, n_effective=n_effective)
-    se, df = np.array(errors).T
-    error = error_over_strata(se**2 * sizes, df, sizes)
-    return Paired(delta, *error, **counts, parts=parts, weights=weights, n_effective=n_effective)
+    parts, weights = (
+        np.concatenate([getattr(stratum, name) for stratum in strata]) / len(strata) for name in ("parts", "weights")
+    )
+    mean = mean_of_means([ClusteredMean(one.delta, one.se, one.df, one.n_prompts, None, one.n_effective) for one in strata])
+    return Paired(mean.mean, mean.se, mean.df, **counts, parts=parts, weights=weights, n_effective=mean.n_equal)
 
 
 def is_still(found: Paired, width: float) -> bool:
@@ -155,34 +149,16 @@ def mde80(se: float, df: float) -> float:
     return (t_quantile(LEVEL, df) + rounded(float(scipy.special.stdtrit(df, POWER)))) * se
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A difference that failures may have made, with its standard error over prompts and their effective number."""
-
-    delta: float
-    se: float
-    df: float
-    n_effective: float
-
-
-def delta_bounds(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory] = ()) -> tuple[Bound, Bound]:
+def delta_bounds(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory]) -> list[ClusteredMean]:
     """The lowest and the highest mean difference over the prompts judged for both: each failure at the end that makes it so.
 
     `unknown`: those of each of the two that may belong to any of the strata.
     """
     both = [(a, b) for a, b in strata if np.isin(a.columns["prompt"], b.columns["prompt"]).any()]
-    return _bound(both, unknown, ("low", "high")), _bound(both, unknown, ("high", "low"))
+    return [_bound(both, unknown, ends) for ends in (("low", "high"), ("high", "low"))]
 
 
-def _mean_of_bounds(bounds: Sequence[Bound]) -> Bound:
-    """The mean of the categories' bounds, as of their deltas."""
-    n = len(bounds)
-    se, df, sizes = np.array([(bound.se, bound.df, bound.n_effective) for bound in bounds]).T
-    delta = math.fsum(bound.delta for bound in bounds) / n
-    return Bound(delta, *error_over_strata(se**2 * sizes, df, sizes), n**2 / float((1 / sizes).sum()))
-
-
-def _bound(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory], ends: tuple[str, str]) -> Bound:
+def _bound(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCategory], ends: tuple[str, str]) -> ClusteredMean:
     columns: list[Shared] = []
     for a, b in strata:
         (prompts_a, sums_a, n_a), (prompts_b, sums_b, n_b) = (_by_prompt(one, end) for one, end in ((a, ends[0]), (b, ends[1])))
@@ -191,11 +167,47 @@ def _bound(strata: Sequence[tuple[Tally, Tally]], unknown: Sequence[UnknownCateg
     first = next((one for one in unknown if one.n), None)
     if first is not None:  # one scale has all of them
         columns = with_worst_pairs(columns, sum(one.n for one in unknown), getattr(first, ends[0]), getattr(first, ends[1]))
-    found = [_difference(*each) for each in columns]
-    return _mean_of_bounds([Bound(one.delta, one.se, one.df, one.n_effective) for one in found])
+    return mean_of_means([_difference(*each)[0] for each in columns])
 
 
 def _by_prompt(tally: Tally, end: str) -> tuple[Array, Array, Array]:
     """Prompts, each once, and the sums and numbers of their samples: one may stand in two categories."""
     prompts, place = np.unique(tally.columns["prompt"], return_inverse=True)
     return prompts, np.bincount(place, tally.columns[end]), np.bincount(place, tally.columns["n_samples"])
+
+
+def subset_means(parts: Array, weights: Array) -> Array:
+    """The weighted means of all sets of the prompts' differences, in no order, shape (2**n_prompts - 1,).
+
+    `parts` and `weights` as of Paired. Where both have as many pictures of each prompt a part is the prompt's own difference
+    times its weight; else that of the linearised ratio.
+    """
+    sums = np.zeros((2, 2 ** len(parts)))
+    for n, one in enumerate(zip(parts, weights, strict=True)):
+        np.add(sums[:, : 2**n], np.array(one)[:, None], out=sums[:, 2**n : 2 ** (n + 1)])
+    means: Array = sums[0, 1:] / sums[1, 1:]
+    return means
+
+
+def exact_p(means: Array, width: float) -> float:
+    """Two-sided p of the sign flip test of no difference: twice the share of patterns as extreme as the one seen."""
+    below, above = (means <= SAME * width).sum(), (means >= -SAME * width).sum()
+    return rounded(min(1.0, 2 * (1 + int(min(below, above))) / (len(means) + 1)))
+
+
+def least_p(n_prompts: int) -> float:
+    """The least p that the sign flip test of so many prompts can have: all of them on one side."""
+    return 2.0 ** (1 - n_prompts)
+
+
+def exact_interval(means: Array, level: float, width: float) -> tuple[float, float]:
+    """The differences that the sign flip test keeps at this level (Hartigan, JASA 64, 1969); the scale where it keeps all.
+
+    An end is 0 where exact_p() takes it for that.
+    """
+    n_left_out = math.ceil((1 - level) * (len(means) + 1) / 2 * (1 - SAME) - 1)
+    if n_left_out < 1:
+        return -width, width
+    ends = n_left_out - 1, len(means) - n_left_out
+    low, high = (0.0 if abs(end) <= SAME * width else rounded(float(end)) for end in np.partition(means, ends)[list(ends)])
+    return max(-width, low), min(width, high)

@@ -210,7 +210,7 @@ def _bounds(a: Contestant, b: Contestant, category: str, delta: float, both: Seq
         return {"delta_bound_low": delta, "delta_bound_high": delta}
     unknown = [a.tally.unknown, b.tally.unknown] if category in TOTALS else []
     low, high = delta_bounds([(one, other) for one, other in both if one and other], unknown)
-    return {"delta_bound_low": min(low.delta, delta), "delta_bound_high": max(high.delta, delta), "bounds": (low, high)}
+    return {"delta_bound_low": min(low.mean, delta), "delta_bound_high": max(high.mean, delta), "bounds": (low, high)}
 
 
 def strata_names(a: Contestant, category: str, expected: frozenset[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # its parts are imported where they are first used
 
 from schemas.tables.table import Row
-from tasks.aggregate.comparisons.sign_flip import SAME
+from tasks.aggregate.comparisons.comparison_tests import SAME
 from tasks.aggregate.intervals import Counts, rounded
 from tasks.aggregate.judged import Array
 from tasks.aggregate.tallies import Tally

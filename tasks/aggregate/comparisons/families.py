@@ -136,7 +136,7 @@ def _bound_interval(row: Row, level: float) -> Row:
         return own
     low, high = row["bounds"]
     width = row["width"]
-    ends = low.delta - t_quantile(level, low.df) * low.se, high.delta + t_quantile(level, high.df) * high.se
+    ends = low.mean - t_quantile(level, low.df) * low.se, high.mean + t_quantile(level, high.df) * high.se
     return {
         "delta_bound_ci_low": max(-width, min(own["delta_bound_ci_low"], ends[0])),
         "delta_bound_ci_high": min(width, max(own["delta_bound_ci_high"], ends[1])),

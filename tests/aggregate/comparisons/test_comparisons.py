@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from schemas.metrics import natural_key
-from tasks.aggregate.comparisons.comparison_tests import Paired, mean_of_paired
-from tasks.aggregate.comparisons.sign_flip import exact_interval, exact_p, subset_means
+from tasks.aggregate.comparisons.comparison_tests import Paired, exact_interval, exact_p, mean_of_paired, subset_means
 
 PROMPTS = string.ascii_lowercase[:24]
 
