@@ -1,14 +1,19 @@
-"""From verdicts of pairs to the tables preferences, preference_ratings and position_bias. What a row says is in their files."""
+"""From verdicts of pairs to the tables preferences, preference_ratings and position_bias, and who stands above whom by pairs.
+
+What a row says is in their files. Rank ranges rest on published verdicts, and on ratings (ratings.py) where two have none.
+"""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import polars as pl
 
 from schemas.identities import canonical_json
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
-from schemas.statuses.cells import Total
+from schemas.statuses.cells import CellReason, RatedState, Total
 from schemas.statuses.rows import PairOutcome
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Row, Table
@@ -17,9 +22,9 @@ from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows
 from tasks.aggregate.preferences.prompts import by_prompt, pairs_of
-from tasks.aggregate.preferences.ranks import beside_ratings, with_ranks, without_verdict
 from tasks.aggregate.preferences.ratings import rated
 from tasks.aggregate.preferences.win_rates import win_rate_rows
+from tasks.aggregate.standings import rank_ranges
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
 
@@ -111,3 +116,61 @@ def _of_win_rate(row: Row, benchmark: str) -> Row:
     """A corrected row with its address."""
     address = [benchmark, *(row[name] for name in PREFERENCES.key)]
     return row | {"pair_id": hashlib.sha256(canonical_json(address)).hexdigest()[:12]}
+
+
+_BOARD = ("rubric_id", "dimension", "judge_model")
+
+
+def without_verdict(rating_pairs: Iterable[Row], win_rates: Iterable[Row]) -> list[Row]:
+    """Every two ratings of one judge that no tested win rate is of: those two never met, or on too few prompts.
+
+    Where one is, ranks go by its verdict, so that no rank says what the judge's own comparison of the two leaves open.
+    Two that met in some categories alone are left out too: they have no total, and ratings may go against what they did say.
+    """
+    lacking = CellReason.CATEGORY_MISSING
+    totals = (row for row in win_rates if row["category"] == Total.MACRO)
+    told = {_both(row) for row in totals if row.get("p") is not None or row.get("reason") == lacking}
+    return [row for row in rating_pairs if _both(row) not in told]
+
+
+def beside_ratings(ratings: Iterable[Row], win_rates: Iterable[Row]) -> list[Row]:
+    """Win rates of all judges together, which nobody publishes, with whom has no rating: nothing else says where it stands."""
+    unrated = {_one(row, "") for row in ratings if row["state"] != RatedState.RATED}
+    mine = (row for row in win_rates if _is_tested_total(row) and _both(row) & unrated)
+    return [row | {"family": Family.RATINGS} for row in mine]
+
+
+def with_ranks(ratings: Sequence[Row], win_rates: Sequence[Row], rating_pairs: Sequence[Row]) -> Iterator[Row]:
+    """The ratings, in the order of their boards, with rank ranges; `win_rates` and `rating_pairs` are corrected.
+
+    All that are rated or stand in a tested comparison are ranked: who won all has no rating, and stands above whom it beat.
+    """
+    said: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in [*filter(_is_tested_total, win_rates), *rating_pairs]:
+        said[_board(row)].append(row)
+    for board, rows in groupby(ratings, key=_board):
+        mine, pairs = list(rows), said[board]
+        tested = {end for row in pairs for end in _both(row)}
+        placed = [one for row in mine if (one := _one(row, "")) in tested or row["state"] == RatedState.RATED]
+        ranges = rank_ranges(placed, pairs) if pairs else {}
+        pair_of = {one: pair for pair in reversed(pairs) for one in _both(pair)}
+        for row in mine:
+            one = _one(row, "")
+            family = {name: pair_of[one][name] for name in ("adjustment", "family", "n_family")} if one in pair_of else {}
+            yield row | ranges.get(one, {}) | family
+
+
+def _is_tested_total(row: Row) -> bool:
+    return row["category"] == Total.MACRO and row.get("p") is not None
+
+
+def _one(row: Row, end: str) -> tuple[object, object]:
+    return row[f"model{end}"], row[f"checkpoint{end}"]
+
+
+def _both(row: Row) -> frozenset[tuple[object, object]]:
+    return frozenset(_one(row, end) for end in ("_a", "_b"))
+
+
+def _board(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _BOARD)
