@@ -4,7 +4,6 @@ Formulae, assumptions and sources stand in docs/nights.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import polars as pl
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import ReliabilityReason
 from schemas.tables.nights import BRIDGES, NIGHTS
-from schemas.tables.table import conform
+from schemas.tables.table import Row, conform
 from tasks.aggregate.drift.ewma import Floats
 from tasks.aggregate.intervals import without_rounding
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
@@ -23,18 +22,6 @@ OF = ["rubric_id", "rubric_version", "dimension"]
 """What a bridge between two judges is of: each has its own."""
 
 MIN_PROMPTS = 10  # in all: with fewer a jackknife says little about its own error
-
-
-@dataclass(frozen=True, slots=True)
-class Bridge:
-    """new = old + offset + (slope - 1)(old - centre_old)."""
-
-    centre_old: float
-    offset: float
-    offset_se: float
-    slope: float
-    slope_se: float
-    offset_slope_cov: float
 
 
 def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bool = False) -> pl.DataFrame:
@@ -46,14 +33,11 @@ def bridges(rows: pl.DataFrame, judge_old: str, judge_new: str, *, has_slope: bo
     found = []
     for one in common.partition_by(OF, maintain_order=True):
         fitted = _fitted(one, has_slope=has_slope)
-        figures = asdict(fitted) if isinstance(fitted, Bridge) else {}
         named = {name: one[name][0] for name in OF} | {"judge_old": judge_old, "judge_new": judge_new}
-        is_fitted = isinstance(fitted, Bridge)
-        found.append(
-            named | figures
-            | {"bridge_kind": "line" if has_slope else "offset", "n_prompts": one["prompt_id"].n_unique(), "n_images": one.height}
-            | {"status": (CellStatus.OK if is_fitted else CellStatus.NULL).value, "reason": None if is_fitted else str(fitted)}
-        )  # fmt: skip
+        counts = {"n_prompts": one["prompt_id"].n_unique(), "n_images": one.height}
+        if isinstance(fitted, ReliabilityReason):
+            fitted = {"status": CellStatus.NULL.value, "reason": fitted.value}
+        found.append(named | {"bridge_kind": "line" if has_slope else "offset"} | counts | fitted)
     return BRIDGES.frame(found)
 
 
@@ -134,8 +118,11 @@ def _carried(value: str, se: str, bridge_se: str) -> dict[str, pl.Expr]:
     }
 
 
-def _fitted(common: pl.DataFrame, *, has_slope: bool) -> Bridge | ReliabilityReason:
-    """Fit on all prompts, and its error by leaving out one prompt at a time, category by category (the categories are fixed)."""
+def _fitted(common: pl.DataFrame, *, has_slope: bool) -> Row | ReliabilityReason:
+    """The bridge new = old + offset + (slope - 1)(old - centre_old), as columns of BRIDGES; or why there is none.
+
+    Fit on all prompts, and its error by leaving out one prompt at a time, category by category (the categories are fixed).
+    """
     per_prompt, strata = _prompt_sums(common)
     n_prompts = np.bincount(strata)
     if n_prompts.min() < 2 or len(strata) < MIN_PROMPTS:
@@ -152,10 +139,11 @@ def _fitted(common: pl.DataFrame, *, has_slope: bool) -> Bridge | ReliabilityRea
     for stratum, n in enumerate(n_prompts):
         off = figures[strata == stratum] - figures[strata == stratum].mean(axis=0)
         covariance += (n - 1) / n * (off.T @ off)
-    return Bridge(
-        float(centre), float(whole[1]), float(np.sqrt(covariance[0, 0])), float(whole[2]),
-        float(np.sqrt(covariance[1, 1])), float(covariance[0, 1]),
-    )  # fmt: skip
+    offset_se, slope_se = np.sqrt(np.diag(covariance)).tolist()
+    return {
+        "centre_old": float(centre), "offset": float(whole[1]), "offset_se": offset_se, "slope": float(whole[2]),
+        "slope_se": slope_se, "offset_slope_cov": float(covariance[0, 1]), "status": CellStatus.OK.value,
+    }  # fmt: skip
 
 
 def _prompt_sums(common: pl.DataFrame) -> tuple[Floats, npt.NDArray[np.int64]]:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from schemas.metrics import HEADLINE
-from tasks.aggregate.drift.ewma import Charts, charts
+from tasks.aggregate.drift.ewma import charts
 
 SPREAD_FLOOR = 0.0005  # of the scale's width: what moves less from night to night is taken to move so much
 FAMILY_ALPHA = 0.009  # expected false alarms a night, over all series of a benchmark together: a tenth less than the 1 % allowed
@@ -43,24 +43,21 @@ def with_charts(rows: pl.DataFrame, n_baseline: int) -> pl.DataFrame:
     both = seen.filter(pl.col("anchor_estimate").is_not_null()).with_columns(
         apart=pl.col("estimate") - pl.col("anchor_estimate"), apart_bridge=pl.col("bridge_se") - pl.col("anchor_bridge_se")
     )
-    own = _charts(seen, SERIES, "estimate", "bridge_se", n_baseline)
-    frozen = _charts(anchors, ANCHORS, "anchor_estimate", "anchor_bridge_se", n_baseline)
-    apart = _charts(both, [*SERIES, "anchor_set"], "apart", "apart_bridge", n_baseline)
-    return (
-        rows.join(own, on=[*SERIES, "run_date"], how="left", maintain_order="left")
-        .join(_prefixed(frozen, ANCHORS, "anchor_"), on=[*ANCHORS, "run_date"], how="left", maintain_order="left")
-        .join(
-            _prefixed(apart, [*SERIES, "anchor_set"], "apart_"),
-            on=[*SERIES, "anchor_set", "run_date"],
-            how="left",
-            maintain_order="left",
-        )
-        .with_columns(pl.col("n_seen").forward_fill().over(SERIES, order_by="run_date").fill_null(0))
-    )
+    found = rows
+    for frame, key, value, bridge, prefix in (
+        (seen, SERIES, "estimate", "bridge_se", ""), (anchors, ANCHORS, "anchor_estimate", "anchor_bridge_se", "anchor_"),
+        (both, [*SERIES, "anchor_set"], "apart", "apart_bridge", "apart_"),
+    ):  # fmt: skip
+        made = _charts(frame, key, value, bridge, n_baseline).rename({name: f"{prefix}{name}" for name in _FIGURES})
+        found = found.join(made, on=[*key, "run_date"], how="left", maintain_order="left")
+    return found.with_columns(pl.col("n_seen").forward_fill().over(SERIES, order_by="run_date").fill_null(0))
 
 
 def _charts(frame: pl.DataFrame, key: list[str], value: str, bridge: str, n_baseline: int) -> pl.DataFrame:
-    """The chart of each series of the frame, a row a night: key, run_date and _FIGURES. `n_seen` counts the baseline's nights."""
+    """The chart of each series of the frame, a row a night: key, run_date and _FIGURES.
+
+    `n_seen`: nights of the baseline that a night's limits rest on; before there are limits, those seen so far.
+    """
     rows = frame.sort([*key, "run_date"]).with_columns(
         series=pl.struct(key).rle_id().cast(pl.Int64), night=pl.int_range(pl.len()).over(key)
     )
@@ -70,18 +67,14 @@ def _charts(frame: pl.DataFrame, key: list[str], value: str, bridge: str, n_base
     values[series, night], bridge_se[series, night] = rows[value].to_numpy(), rows[bridge].to_numpy()
     floor = SPREAD_FLOOR * rows["scale_width"].filter(rows["night"] == 0).to_numpy()
     found = charts(values, bridge_se, n_baseline, floor, NIGHT_ALPHA)
+    n = found.n[series, night]
     return rows.select(
-        *key, "run_date", n_seen=pl.Series(_n_seen(found, night, series)),
+        *key, "run_date", n_seen=pl.Series(np.where(n > 0, n, night + 1)),
         **{
             name: pl.Series(getattr(found, figure)[series, night]).fill_nan(None)
             for name, figure in zip(_FIGURES[1:], ("mean", "sd", "autocorrelation", "deviation", "se"), strict=True)
         },
     )  # fmt: skip
-
-
-def _n_seen(found: Charts, night: np.ndarray, series: np.ndarray) -> np.ndarray:
-    """Nights of the baseline that a night's limits rest on; before there are limits, those seen so far."""
-    return np.where(found.n[series, night] > 0, found.n[series, night], night + 1)
 
 
 def with_alpha(rows: pl.DataFrame, headline: Collection[str]) -> pl.DataFrame:
@@ -99,33 +92,16 @@ def with_alpha(rows: pl.DataFrame, headline: Collection[str]) -> pl.DataFrame:
         n_anchors=pl.struct(ANCHORS).filter(pl.col("anchor_deviation").is_not_null()).n_unique(),
     )  # fmt: skip
     shared = [
-        {
-            "benchmark": benchmark,
-            "run_date": run_date,
-            "n_family": n_headline + n_models + n_anchors,
-            "alpha_headline": _spend(n_headline, n_models + n_anchors, is_headline=True),
-            "alpha_other": _spend(n_headline, n_models + n_anchors, is_headline=False),
-        }
+        (
+            benchmark, run_date, n_headline + n_other,
+            *(shared_alpha(n_headline, n_other, is_headline=leads) if n_headline + n_other else None for leads in (True, False)),
+        )
         for benchmark, run_date, n_headline, n_models, n_anchors in watched.iter_rows()
-    ]
-    types = {name: rows.schema[name] for name in night} | {
-        "n_family": pl.Int64,
-        "alpha_headline": pl.Float64,
-        "alpha_other": pl.Float64,
-    }
-    spent = pl.DataFrame(shared, schema=types)
+        for n_other in [n_models + n_anchors]
+    ]  # fmt: skip
+    types = {name: rows.schema[name] for name in night}
+    types |= {"n_family": pl.Int64(), "alpha_headline": pl.Float64(), "alpha_other": pl.Float64()}
+    spent = pl.DataFrame(shared, schema=types, orient="row")
     return rows.join(spent, on=night, how="left", maintain_order="left").with_columns(
         alpha=pl.when("is_headline").then("alpha_headline").otherwise("alpha_other")
-    )
-
-
-def _spend(n_headline: int, n_other: int, *, is_headline: bool) -> float | None:
-    if not n_headline + n_other:
-        return None
-    return shared_alpha(n_headline, n_other, is_headline=is_headline)
-
-
-def _prefixed(charts: pl.DataFrame, key: list[str], prefix: str) -> pl.DataFrame:
-    return charts.rename({name: f"{prefix}{name}" for name in _FIGURES}).select(
-        *key, "run_date", *(f"{prefix}{name}" for name in _FIGURES)
     )
