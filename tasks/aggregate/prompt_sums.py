@@ -1,29 +1,13 @@
 """One dimension's scores and failures, summed prompt by prompt. The prompts of one cell, and what they mean, are tallies.py."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.outcomes import Outcomes, averaged
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSums:
-    """One dimension under one metric; `columns` has an entry for each prompt that is asked about it, sorted by name.
-
-    A sample is here of a kind each of its items. They are `n_samples`, `n_images` (with a score), `value` (sum of the scored
-    samples' means), `squares` (their squared deviations from the prompt's mean), `low` and `high` (sums over all samples, a
-    failure at its lowest, at its highest); in judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are
-    numbers, `is_known` as in outcomes, `asked` as in Judged. Where samples stand there again: `n_distinct`, those that do not,
-    and `distinct_squares`, the squares of the sums of the deviations of all that are one: what varies by itself is one sample
-    however often it stands there.
-    """
-
-    columns: Mapping[str, Array]
 
 
 def exact_sums(index: Array, values: Array, n: int) -> Array:
@@ -43,8 +27,16 @@ def exact_sums(index: Array, values: Array, n: int) -> Array:
 
 def prompt_sums(
     judged: Judged, outcomes: Outcomes, is_known: Array, metric: Callable[[Array], Array] | None = None
-) -> PromptSums:
-    """The sums of one dimension; `metric` maps scores (and bounds) to what is averaged, None leaves them as they are."""
+) -> dict[str, Array]:
+    """Columns with an entry for each prompt that is asked about the dimension, sorted by name.
+
+    `metric` maps scores (and bounds) to what is averaged, None leaves them as they are. Of a kind a sample is here each of its
+    items. They are `n_samples`, `n_images` (with a score), `value` (sum of the scored samples' means), `squares` (their squared
+    deviations from the prompt's mean), `low` and `high` (sums over all samples, a failure at its lowest, at its highest); in
+    judgements `n_judgements`, `n_scored`, `n_violations`; `stratum` and `prompt` are numbers, `is_known` as in outcomes, `asked`
+    as in Judged. Where samples stand there again: `n_distinct`, those that do not, and `distinct_squares`, the squares of the
+    sums of the deviations of all that are one: what varies by itself is one sample however often it stands there.
+    """
     n, failed_row, row = judged.n_prompts, outcomes.failed_row, outcomes.row
     score, low, high = (values if metric is None else metric(values) for values in (outcomes.score, outcomes.low, outcomes.high))
     n_scored = np.bincount(judged.prompt[row], minlength=n)
@@ -87,7 +79,7 @@ def prompt_sums(
     if twin is not None:
         columns |= _distinct(twin, prompt, deviations, n)
     asked_prompts = np.flatnonzero(n_judgements)
-    return PromptSums({name: values[asked_prompts] for name, values in columns.items()})
+    return {name: values[asked_prompts] for name, values in columns.items()}
 
 
 def _distinct(twin: Array, prompt: Array, deviations: Array, n: int) -> dict[str, Array]:

@@ -15,13 +15,12 @@ from schemas.statuses.cells import Estimand
 from tasks.aggregate.intervals import ClusteredMean, clustered_mean, mean_of_means, mean_within
 from tasks.aggregate.judged import Array, Judged
 from tasks.aggregate.looks import Reached
-from tasks.aggregate.prompt_sums import PromptSums
 from tasks.aggregate.unknown_category import ALL_KNOWN, UnknownCategory, with_worst
 
 
 @dataclass(frozen=True)  # no slots: what many cells and comparisons ask for is worked out once
 class Tally:
-    """The prompts of one cell: the columns of PromptSums, sorted by category and prompt.
+    """The prompts of one cell: the columns of prompt_sums(), sorted by category and prompt.
 
     `categories` says which rows are which category's; `failures_in` counts their failures by reason, `n_aside_in` the
     judgements to which the dimension does not apply, also in categories that have no others and so no row. `reached`: how far
@@ -129,17 +128,17 @@ class Tally:
 
 def tallies(
     judged: Judged,
-    sums: PromptSums,
+    sums: Mapping[str, Array],
     failed: Mapping[int, Mapping[str, int]],
-    n_aside: Array | None = None,
-    reached: Mapping[tuple[str, ...], Reached] | None = None,
+    n_aside: Array,
+    reached: Mapping[tuple[str, ...], Reached],
 ) -> Iterator[tuple[dict[str, str], Tally]]:
-    """Each cell's address and tally, in the cells' order. `n_aside` as aside_counts(), `reached` by cell; None: without.
+    """Each cell's address and tally, in the cells' order: with failure_counts(), aside_counts(), and how far each was asked.
 
     A cell to all of whose judgements the dimension does not apply has a tally without a prompt.
     """
-    stratum = sums.columns["stratum"]
-    columns = {**sums.columns, "prompt": _told_apart(judged, sums)}
+    stratum = sums["stratum"]
+    columns = {**sums, "prompt": _told_apart(judged, sums)}
     starts = np.flatnonzero(np.diff(stratum, prepend=-1))
     parts: dict[tuple[str, ...], dict[str, tuple[slice, int]]] = {}
     for start, end in pairwise([*starts.tolist(), len(stratum)]):
@@ -147,7 +146,6 @@ def tallies(
         *cell, category = judged.strata.row(number)
         parts.setdefault(tuple(cell), {})[category] = (slice(start, end), number)
     aside: dict[tuple[str, ...], dict[str, int]] = {}
-    n_aside = np.zeros(0, int) if n_aside is None else n_aside
     for number in np.flatnonzero(n_aside).tolist():
         *cell, category = judged.strata.row(number)
         aside.setdefault(tuple(cell), {})[category] = int(n_aside[number])
@@ -163,14 +161,14 @@ def tallies(
         unknown = _unknown(mine, inner.pop(UNKNOWN, slice(0)))
         yield (
             dict(zip(CELL, cell_key, strict=True)),
-            Tally(mine, inner, reasons, aside.get(cell_key, {}), (reached or {}).get(cell_key), unknown),
+            Tally(mine, inner, reasons, aside.get(cell_key, {}), reached.get(cell_key), unknown),
         )
 
 
-def _told_apart(judged: Judged, sums: PromptSums) -> Array:
+def _told_apart(judged: Judged, sums: Mapping[str, Array]) -> Array:
     """The number of each prompt; of one whose category is unknown, which nobody could read either, one that no other has."""
-    is_unknown = (judged.strata["category"] == UNKNOWN).to_numpy()[sums.columns["stratum"]]
-    return np.where(is_unknown, -1 - np.arange(len(is_unknown)), sums.columns["prompt"])
+    is_unknown = (judged.strata["category"] == UNKNOWN).to_numpy()[sums["stratum"]]
+    return np.where(is_unknown, -1 - np.arange(len(is_unknown)), sums["prompt"])
 
 
 def _unknown(columns: Mapping[str, Array], rows: slice) -> UnknownCategory:
@@ -179,9 +177,9 @@ def _unknown(columns: Mapping[str, Array], rows: slice) -> UnknownCategory:
     return UnknownCategory(n, *ends)
 
 
-def known_categories(judged: Judged, sums: PromptSums) -> frozenset[str]:
+def known_categories(judged: Judged, sums: Mapping[str, Array]) -> frozenset[str]:
     """The categories of the dimension that the rubric has a prompt for: the strata a macro mean needs."""
-    known = np.unique(sums.columns["stratum"][sums.columns["is_known"]])
+    known = np.unique(sums["stratum"][sums["is_known"]])
     return frozenset(judged.strata["category"].gather(known))
 
 
