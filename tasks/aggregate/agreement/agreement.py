@@ -46,6 +46,16 @@ class Figure:
     ends: tuple[float, float] | None = None
     reason: AgreementReason | None = None
 
+    def row(self, metric: AgreementMetric) -> Row:
+        """Its columns."""
+        status = CellStatus.NULL if self.estimate is None else CellStatus.NO_INTERVAL if self.ends is None else CellStatus.OK
+        low, high = (rounded(end) for end in self.ends) if self.ends else (None, None)
+        return {
+            "metric": metric.value, "estimate": None if self.estimate is None else rounded(self.estimate), "ci_low": low,
+            "ci_high": high, "ci_method": jackknife.ci_method(metric) if self.ends else None, "status": status.value,
+            "reason": self.reason.value if self.reason else None,
+        }  # fmt: skip
+
 
 def rated_table(
     table: Table, found: Iterable[tuple[Rubric, list[Rated]]], run: Settings, rows_of: Callable[[list[Rated]], Iterable[Row]]
@@ -211,16 +221,11 @@ def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:
 
 
 def _row(rated: Rated, pair: Pair, scope: Scope, metric: AgreementMetric, figure: Figure) -> Row:
-    status = CellStatus.NULL if figure.estimate is None else CellStatus.NO_INTERVAL if figure.ends is None else CellStatus.OK
     has_scale = metric in ON_ONE_SCALE and pair.subject.has_scale and pair.other.has_scale
-    low, high = (rounded(end) for end in figure.ends) if figure.ends else (None, None)
-    return {
+    return figure.row(metric) | {
         "dimension": rated.dimension, "subject_kind": pair.subject.kind.value, "subject": pair.subject.name,
         "against": pair.against, "against_dimension": None, "model": scope.model, "checkpoint": scope.checkpoint,
-        "category": scope.category, "metric": metric.value,
-        "estimate": None if figure.estimate is None else rounded(figure.estimate),
-        "ci_low": low, "ci_high": high, "ci_method": jackknife.ci_method(metric) if figure.ends else None,
+        "category": scope.category,
         "scale_low": rated.low if has_scale else None, "scale_high": rated.high if has_scale else None,
         "n_items": int(scope.rows.sum()), "n_prompts": len(scope.prompts), "n_raters": pair.n_raters,
-        "status": status.value, "reason": figure.reason.value if figure.reason else None,
     }  # fmt: skip

@@ -34,7 +34,7 @@ from tasks.aggregate.agreement.powered import (
     with_raters,
 )
 from tasks.aggregate.agreement.rated import rated_dimensions
-from tasks.aggregate.intervals import Counts, Interval, interval, rounded
+from tasks.aggregate.intervals import Counts, rounded
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import Reference, StageContext
 
@@ -137,26 +137,15 @@ def _categories(rated: Rated, scope: Scope) -> Counts:
 
 def _row(rated: Rated, judge: str | None, scope: Scope, estimator: Estimator, made: Made, blocked: Blocked) -> Row:
     why_blocked = blocked.why(rated, judge, estimator, (scope.category, scope.model, scope.checkpoint))
-    is_blocked = why_blocked is not None and made.reason is not AgreementReason.NO_SCORES
-    mean, reason, n_prompts, n_labelled, tuning, spread, _ = made.withheld() if is_blocked else made
-    if mean and not rated.low <= rounded(mean.mean) <= rated.high:  # a correction can pass an end of the scale by chance
-        mean, reason = None, AgreementReason.OFF_SCALE
-    ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
-    found = ends if isinstance(ends, Interval) else None
-    status = CellStatus.NULL if mean is None else CellStatus.OK if found else CellStatus.NO_INTERVAL
-    status = CellStatus.BLOCKED if is_blocked else status
-    why = why_blocked if is_blocked else reason or (ends if mean and not found else None)
-    se = mean.se if mean else None
-    return {
+    figure, is_blocked, row = made.shown(rated.low, rated.high, why_blocked)
+    status = CellStatus.NULL if row["estimate"] is None else CellStatus.NO_INTERVAL if row["ci_low"] is None else CellStatus.OK
+    return row | {
         "judge_model": judge, "dimension": rated.dimension, "model": scope.model, "checkpoint": scope.checkpoint,
-        "category": scope.category, "estimator": estimator.value, "estimate": rounded(mean.mean) if mean else None,
-        "se": None if se is None else rounded(se), "ci_low": rounded(found.low) if found else None,
-        "ci_high": rounded(found.high) if found else None, "ci_method": CI_METHOD if found else None,
-        "df": rounded(mean.df) if mean and mean.df is not None else None, "scale_low": rated.low, "scale_high": rated.high,
-        "rater_se": None if spread is None else rounded(spread.variance**0.5),
-        "power_tuning": None if tuning is None else rounded(tuning), "n_prompts": n_prompts,
-        "n_prompts_labelled": n_labelled, "n_raters": len(rated.raters), "status": status.value,
-        "reason": str(why) if why else None,
+        "category": scope.category, "estimator": estimator.value, "ci_method": None if row["ci_low"] is None else CI_METHOD,
+        "rater_se": None if figure.spread is None else rounded(figure.spread.variance**0.5),
+        "power_tuning": None if figure.tuning is None else rounded(figure.tuning), "n_prompts": figure.n_prompts,
+        "n_prompts_labelled": figure.n_labelled, "n_raters": len(rated.raters),
+        "status": (CellStatus.BLOCKED if is_blocked else status).value,
     }  # fmt: skip
 
 

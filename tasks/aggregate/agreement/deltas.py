@@ -25,7 +25,8 @@ from tasks.aggregate.agreement.pairs import Rated
 from tasks.aggregate.comparisons.comparison_tests import SAME, sign_flip_p, t_test
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.comparisons.families import corrected as corrected_family
-from tasks.aggregate.intervals import LEVEL, Interval, interval, rounded, t_quantile
+from tasks.aggregate.intervals import LEVEL, rounded, t_quantile
+from tasks.aggregate.preferences.prompts import PAIR
 from tasks.aggregate.scales import total_reason
 from tasks.aggregate.standings import ranked
 from tasks.aggregate.tables import Settings
@@ -103,12 +104,7 @@ def _comparison_rows(one: _Dimension, run: Settings, blocked: Blocked) -> Iterat
     systems = one.grid.systems
     for kind, a, b in _pairs(systems, run):
         for place in one.rankings if kind is ComparisonKind.EACH_OTHER else one.places:
-            ends = {
-                "model_a": systems[a][0],
-                "checkpoint_a": systems[a][1],
-                "model_b": systems[b][0],
-                "checkpoint_b": systems[b][1],
-            }
+            ends = dict(zip(PAIR, (*systems[a], *systems[b]), strict=True))
             family = Family.CATEGORIES if place not in one.rankings else Family.HEADLINE if one.is_headline else Family.ASPECTS
             for judge in one.judges:
                 part = one.grid.part(place, judge)
@@ -184,22 +180,12 @@ def _standing_rows(one: _Dimension, blocked: Blocked) -> Iterator[Row]:
             part = one.grid.part(place, judge)
             for estimator in _estimators(judge, of_deltas=False):
                 for number, (model, checkpoint) in enumerate(one.grid.systems):
-                    figure = made(estimator, one.values(judge, part.rows, number), part.strata)
                     why_blocked = blocked.why(rated, judge, estimator, (place, model, checkpoint))
-                    is_blocked = why_blocked is not None and figure.reason is not AgreementReason.NO_SCORES
-                    figure = figure.withheld() if is_blocked else figure
-                    mean, reason = figure.mean, figure.reason
-                    if mean and not rated.low <= rounded(mean.mean) <= rated.high:
-                        mean, reason = None, AgreementReason.OFF_SCALE
-                    ends = interval(mean, rated.low, rated.high, allows_for_skew=True) if mean else None
-                    found = ends if isinstance(ends, Interval) else None
-                    why = why_blocked if is_blocked else reason or (ends if mean and not found else None)
-                    yield _named(one, judge, place, estimator, figure) | {
+                    whole = made(estimator, one.values(judge, part.rows, number), part.strata)
+                    figure, is_blocked, row = whole.shown(rated.low, rated.high, why_blocked)
+                    yield _named(one, judge, place, estimator, figure) | row | {
                         "model": model, "checkpoint": checkpoint, "is_headline": one.is_headline,
                         "state": (StandingState.BLOCKED if is_blocked else StandingState.NOT_COMPARED).value,
-                        "estimate": mean.mean if mean else None, "se": mean.se if mean else None, "df": mean.df if mean else None,
-                        "ci_low": found.low if found else None, "ci_high": found.high if found else None,
-                        "scale_low": rated.low, "scale_high": rated.high, "reason": str(why) if why else None,
                         "has_uneven_prompts": None if judge is None else one.grid.is_uneven(judge, number, part),
                     }  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator
+from schemas.tables.table import Row
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import (
     RaterSpread,
@@ -14,7 +15,7 @@ from tasks.aggregate.agreement.powered import (
     stratified_powered,
     with_raters,
 )
-from tasks.aggregate.intervals import ClusteredMean
+from tasks.aggregate.intervals import ClusteredMean, Interval, interval, rounded
 
 MAX_RATERS = 100
 """Of more raters each weighs so little that their levels are not asked about."""
@@ -49,6 +50,21 @@ class Made(NamedTuple):
     def withheld(self) -> "Made":
         """Of a blocked cell: nothing but what it would have been made of."""
         return Made(None, AgreementReason.BLOCKED, self.n_prompts, self.n_labelled)
+
+    def shown(self, low: float, high: float, why_blocked: str | None) -> tuple["Made", bool, Row]:
+        """The figure, withheld where its cell is blocked; whether it is; its columns on a scale, or why they are empty."""
+        is_blocked = why_blocked is not None and self.reason is not AgreementReason.NO_SCORES
+        figure = self.withheld() if is_blocked else self
+        mean, reason = figure.mean, figure.reason
+        if mean and not low <= rounded(mean.mean) <= high:  # a correction can pass an end of the scale by chance
+            mean, reason = None, AgreementReason.OFF_SCALE
+        ends = interval(mean, low, high, allows_for_skew=True) if mean else None
+        found = ends if isinstance(ends, Interval) else None
+        why = why_blocked if is_blocked else reason or (None if found else ends)
+        numbers = {"estimate": mean.mean, "se": mean.se, "df": mean.df} if mean else dict.fromkeys(("estimate", "se", "df"))
+        numbers |= {"ci_low": found.low, "ci_high": found.high} if found else {"ci_low": None, "ci_high": None}
+        row: Row = {name: None if value is None else rounded(value) for name, value in numbers.items()}
+        return figure, is_blocked, row | {"scale_low": low, "scale_high": high, "reason": str(why) if why else None}
 
 
 def made(estimator: Estimator, values: Values, strata: np.ndarray) -> Made:

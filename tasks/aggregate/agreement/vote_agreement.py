@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
 from schemas.statuses.rows import PairOutcome
 from schemas.tables.table import Row
 from tasks.aggregate.agreement.agreement import Figure, figure_of
-from tasks.aggregate.agreement.jackknife import ci_method
 from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes
-from tasks.aggregate.intervals import LEVEL, Counts, rounded
+from tasks.aggregate.intervals import LEVEL, Counts
 
 MAX_NAMED_RATERS = 20
 """Of more raters none is held against another by name; their votes stand in the majorities."""
@@ -167,12 +165,7 @@ def _rows(items: pl.DataFrame, metric: AgreementMetric, x: Floats, y: Floats, us
         n = int(scope.rows.sum())
         few = AgreementReason.NO_SCORES if np.isnan(x).all() else AgreementReason.TOO_FEW_ITEMS
         figure = Figure(reason=few) if n < 2 else figure_of(metric, x[scope.rows], y[scope.rows], scope)
-        status = CellStatus.NULL if figure.estimate is None else CellStatus.NO_INTERVAL if figure.ends is None else CellStatus.OK
-        low, high = (rounded(end) for end in figure.ends) if figure.ends else (None, None)
-        yield {
-            "ci_level": LEVEL, "against_dimension": None, "model": ALL, "checkpoint": ALL, "category": scope.category,
-            "metric": metric.value, "estimate": None if figure.estimate is None else rounded(figure.estimate),
-            "ci_low": low, "ci_high": high, "ci_method": ci_method(metric) if figure.ends else None, "scale_low": None,
-            "scale_high": None, "n_items": n, "n_prompts": len(scope.prompts), "status": status.value,
-            "reason": figure.reason.value if figure.reason else None,
+        yield figure.row(metric) | {
+            "ci_level": LEVEL, "model": ALL, "checkpoint": ALL, "category": scope.category, "n_items": n,
+            "n_prompts": len(scope.prompts),
         }  # fmt: skip
