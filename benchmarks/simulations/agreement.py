@@ -16,9 +16,8 @@ from rich.table import Table
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
-from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.metrics import Floats, pair_metric
-from tasks.aggregate.intervals import LEVEL
+from tasks.aggregate.agreement.metrics import has_enough_labels, n_prompts_alike, pair_metric
+from tasks.aggregate.intervals import LEVEL, Floats
 
 CATEGORY_MEANS = np.array([7.5, 6.0, 4.5, 6.5, 3.5, 5.0])
 PROMPT_SD, IMAGE_SD, RATER_SD, JUDGE_SD, KINDNESS, FAIL_RATE = 1.6, 1.2, 0.8, 0.6, 0.8, 0.03

@@ -23,11 +23,10 @@ from benchmarks.simulations.agreement import (
 from schemas.statuses.people import AgreementMetric, Estimator
 from tasks.aggregate.agreement.estimates import Values, made
 from tasks.aggregate.agreement.label_check import van_elteren
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import mean_of_prompts, powered_mean
 from tasks.aggregate.agreement.systems import system_figures
 from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import LEVEL, ClusteredMean, Interval, interval, t_quantile
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, Floats, Interval, interval, t_quantile
 
 SIZES = np.array([80, 99, 80, 94, 100, 100])
 STRATA = np.repeat(np.arange(6), SIZES)

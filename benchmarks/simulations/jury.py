@@ -12,7 +12,8 @@ import numpy as np
 
 from schemas.statuses.nights import JuryMetric
 from schemas.statuses.people import AgreementMetric
-from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
+from tasks.aggregate.agreement.metrics import krippendorff_alpha, pair_metric
+from tasks.aggregate.intervals import Floats
 from tasks.aggregate.reliability.jury import intraclass
 from tasks.aggregate.reliability.jury_ends import intraclass_ends, rank_ends
 

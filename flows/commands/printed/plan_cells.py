@@ -155,7 +155,7 @@ def _too_small(preview: "Preview") -> Iterator[str]:
 
 def _of_shares(preview: "Preview") -> Iterator[str]:
     """Judges whose share of the prompts is too small for ranks, where all are enough, or for agreement with the others."""
-    from tasks.aggregate.agreement.jackknife import MIN_PROMPTS  # with scipy
+    from tasks.aggregate.agreement.metrics import MIN_PROMPTS  # with scipy
 
     needed, whole, is_compared = preview.asked.n_prompts_needed, _of_all_prompts(preview), preview.asked.n_checkpoints > 1
     for judge in {row.judge.id: row.judge for row in preview.rubrics if row.judge.share is not None}.values():

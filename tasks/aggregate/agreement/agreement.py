@@ -16,12 +16,19 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
 from schemas.tables.table import Row, Table
 from tasks.aggregate.agreement import jackknife
-from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
 from tasks.aggregate.agreement.grid import Grid
-from tasks.aggregate.agreement.metrics import ALPHAS, LABEL_DISTANCES, Floats, krippendorff_alpha, pair_metric
+from tasks.aggregate.agreement.metrics import (
+    ALPHAS,
+    LABEL_DISTANCES,
+    MIN_PROMPTS,
+    has_enough_labels,
+    krippendorff_alpha,
+    n_prompts_alike,
+    pair_metric,
+)
 from tasks.aggregate.agreement.pairs import Pair, Rated, Scope, pairs, people, scopes
 from tasks.aggregate.agreement.systems import MIN_SYSTEMS, has_enough, system_figures
-from tasks.aggregate.intervals import LEVEL, rounded
+from tasks.aggregate.intervals import LEVEL, Floats, rounded
 from tasks.aggregate.tables import Settings
 
 ORDER_METHOD = "pairs_paired_t_bonferroni"
@@ -145,7 +152,7 @@ def figure_of(metric: AgreementMetric, x: Floats, y: Floats, scope: Scope) -> Fi
     if estimate is None:
         is_large = metric is AgreementMetric.PAIRWISE_ACCURACY
         return Figure(reason=AgreementReason.TOO_MANY_ITEMS if is_large else AgreementReason.NO_VARIATION)
-    if len(scope.prompts) < jackknife.MIN_PROMPTS:
+    if len(scope.prompts) < MIN_PROMPTS:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     if not has_enough_labels(metric, np.column_stack([x, y]), scope.clusters):
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
@@ -181,7 +188,7 @@ def _together(metric: AgreementMetric, rated: Rated, mine: Floats, scope: Scope)
     if estimate is None:
         return Figure(reason=AgreementReason.NO_VARIATION)
     are_enough = has_enough_labels(metric, mine, scope.clusters, are_named=rated.are_named)
-    if len(scope.prompts) < jackknife.MIN_PROMPTS or not are_enough:
+    if len(scope.prompts) < MIN_PROMPTS or not are_enough:
         return Figure(estimate, reason=AgreementReason.TOO_FEW_PROMPTS)
     return _with_ends(metric, estimate, jackknife.alpha_replicates(mine, scope.clusters, ALPHAS[metric]), scope)
 

@@ -23,7 +23,6 @@ from tasks.aggregate.agreement.deltas import corrected_deltas
 from tasks.aggregate.agreement.estimates import MAX_RATERS, Made
 from tasks.aggregate.agreement.grid import Grid
 from tasks.aggregate.agreement.label_check import label_check
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Rated, Scope, people, scopes
 from tasks.aggregate.agreement.powered import (
     RaterSpread,
@@ -34,7 +33,7 @@ from tasks.aggregate.agreement.powered import (
     with_raters,
 )
 from tasks.aggregate.agreement.rated import rated_dimensions
-from tasks.aggregate.intervals import Counts, rounded
+from tasks.aggregate.intervals import Counts, Floats, rounded
 from tasks.aggregate.tables import Settings, aggregated
 from tasks.context import Reference, StageContext
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, AgreementReason, Estimator
 from schemas.tables.table import Row
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.powered import (
     RaterSpread,
     prompt_weights,
@@ -15,7 +14,7 @@ from tasks.aggregate.agreement.powered import (
     stratified_powered,
     with_raters,
 )
-from tasks.aggregate.intervals import ClusteredMean, Interval, interval, rounded
+from tasks.aggregate.intervals import ClusteredMean, Floats, Interval, interval, rounded
 
 MAX_RATERS = 100
 """Of more raters each weighs so little that their levels are not asked about."""

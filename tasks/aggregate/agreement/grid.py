@@ -7,9 +7,8 @@ import numpy as np
 
 from schemas.statuses.cells import Total
 from schemas.statuses.people import Against
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Mask, Rated, people
-from tasks.aggregate.intervals import Counts
+from tasks.aggregate.intervals import Counts, Floats
 
 System = tuple[str, str]
 _NO_CATEGORY = "\0none"  # NumPy drops NULs at the end of a text

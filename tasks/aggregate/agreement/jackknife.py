@@ -8,29 +8,24 @@ BLAS, so that threads change no published byte.
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement.metrics import (
     ALPHAS,
     LABEL_DISTANCES,
     MAX_PAIRWISE_ITEMS,
+    SHARES,
     AlphaKind,
-    Floats,
     sign_blocks,
     within_squares,
 )
-from tasks.aggregate.intervals import ClusteredMean, Interval, interval, jackknife_error, t_quantile
+from tasks.aggregate.intervals import ClusteredMean, Counts, Floats, Interval, interval, jackknife_error, t_quantile
 from tasks.stopping import check_not_stopped
 
-MIN_PROMPTS = 10
-"""Under this many prompts their spread says little: no interval is given."""
 MAX_GROUPS = 1_000
 """Above this many prompts, as many groups of them are left out in turn."""
 _BLOCK_CELLS = 2_000_000
 _MAX_PAIRWISE_PROMPTS = 3_000
-
-Counts = npt.NDArray[np.int64]
 
 
 def groups_of(clusters: Counts) -> Counts:
@@ -84,7 +79,6 @@ def ci_method(metric: AgreementMetric) -> str:
 
 
 _SAME = 1e-12
-SHARES = frozenset({AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.VOTE_ACCURACY})
 _LESS_FREEDOM = frozenset({
     AgreementMetric.QUADRATIC_KAPPA, AgreementMetric.LINEAR_KAPPA, AgreementMetric.COHEN_KAPPA, AgreementMetric.PEARSON,
     AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL, AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL,
@@ -129,7 +123,7 @@ def alpha_replicates(values: Floats, clusters: Counts, kind: AlphaKind = "ordina
             laid_out[:, is_there] = centred
             observed += np.sum(weights * within_squares(laid_out), axis=1)
             expected += np.sum(each * centred**2, axis=1) * 2 * n / np.maximum(n - 1, 1)
-        found.append(_ratio(expected - observed, expected))
+        found.append(ratio(expected - observed, expected))
     return np.concatenate(found)
 
 
@@ -155,7 +149,7 @@ def _of_labels(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) 
     apart = _without(np.bincount(groups, weights=distance(x, y), minlength=shape[0]))
     n = np.maximum(np.sum(by_x, axis=1), 1)
     expected = np.einsum("rl,lm,rm->r", by_x, distance(labels[:, None], labels[None, :]), by_y, optimize=False) / n
-    return _ratio(expected - apart, expected)
+    return ratio(expected - apart, expected)
 
 
 def _without(own: Floats | Counts) -> Floats:
@@ -169,7 +163,7 @@ def _spearman(x: Floats, y: Floats, clusters: Counts) -> Floats:
         (rank_x, n), (rank_y, _) = _midranks(x, weights), _midranks(y, weights)
         dx, dy = rank_x - (n[:, None] + 1) / 2, rank_y - (n[:, None] + 1) / 2
         below = np.sqrt(np.sum(weights * dx**2, axis=1) * np.sum(weights * dy**2, axis=1))
-        found.append(_ratio(np.sum(weights * dx * dy, axis=1), below))
+        found.append(ratio(np.sum(weights * dx * dy, axis=1), below))
     return np.concatenate(found)
 
 
@@ -187,9 +181,9 @@ def _of_moments(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts)
         return np.asarray(mean_a - mean_b)
     if metric is AgreementMetric.PEARSON:
         below = np.sqrt(var_a * var_b)
-        return _ratio(sum_ab / n - mean_a * mean_b, np.where(below > 1e-12 * (a.var() + b.var()), below, 0.0))
+        return ratio(sum_ab / n - mean_a * mean_b, np.where(below > 1e-12 * (a.var() + b.var()), below, 0.0))
     expected = var_a + var_b + (mean_a - mean_b) ** 2
-    return _ratio(expected - (sum_aa + sum_bb - 2 * sum_ab) / n, expected)
+    return ratio(expected - (sum_aa + sum_bb - 2 * sum_ab) / n, expected)
 
 
 def _of_pairs(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -> Floats | None:
@@ -200,9 +194,9 @@ def _of_pairs(metric: AgreementMetric, x: Floats, y: Floats, clusters: Counts) -
     forms = _pair_forms(metric, x, y, groups, n_groups)
     sums = [form.sum() - form.sum(axis=0) - form.sum(axis=1) + np.diag(form) for form in forms]
     if metric is AgreementMetric.KENDALL_TAU_B:
-        return _ratio(sums[0], np.sqrt(sums[1] * sums[2]))
+        return ratio(sums[0], np.sqrt(sums[1] * sums[2]))
     n = _without(np.bincount(groups, minlength=n_groups))
-    return _ratio(sums[0] - n, n**2 - n)  # a sample is no pair with itself
+    return ratio(sums[0] - n, n**2 - n)  # a sample is no pair with itself
 
 
 def _pair_forms(metric: AgreementMetric, x: Floats, y: Floats, groups: Counts, n_groups: int) -> list[Floats]:
@@ -233,7 +227,8 @@ def _midranks(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return middle[:, group], np.sum(sums, axis=1)
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Of each replicate, NaN where it is undefined."""
     found: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
     return found
 

@@ -12,10 +12,9 @@ import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.people import LabelCheck
 from tasks.aggregate.agreement.grid import Grid
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Assessment, Mask
 from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import Counts, on_grid, rounded
+from tasks.aggregate.intervals import Counts, Floats, on_grid, rounded
 
 MIN_EACH = 5
 """With fewer labelled, or fewer others, nothing is said."""

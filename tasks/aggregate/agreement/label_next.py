@@ -19,11 +19,10 @@ from schemas.metrics import is_headline
 from schemas.statuses.cells import Total
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED, RatingStatus
 from tasks.aggregate.agreement.grid import Grid, System
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import Rated, items_of, judge_values, rated_dimension
 from tasks.aggregate.agreement.powered import stratified_powered
 from tasks.aggregate.agreement.rated import ratings_of
-from tasks.aggregate.intervals import LEVEL, Counts, t_quantile
+from tasks.aggregate.intervals import LEVEL, Counts, Floats, t_quantile
 
 _PRIOR_DF = 4
 """A category's own spread weighs as many labels as it has, the spread of all together as this many."""

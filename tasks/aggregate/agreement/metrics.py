@@ -1,4 +1,4 @@
-"""How two assessments of the same samples agree: one figure each. Their intervals are jackknife.py.
+"""How two assessments of the same samples agree: one figure each, and whether prompts tell enough for an interval (jackknife.py).
 
 Ranks and correlations are scipy's. Own code stands only where scipy has none; each function names its source.
 """
@@ -11,10 +11,12 @@ import numpy.typing as npt
 from scipy import stats
 
 from schemas.statuses.people import AgreementMetric
+from tasks.aggregate.intervals import Counts, Floats, effective_number
 
-Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]
 
+MIN_PROMPTS = 10
+"""Under this many prompts their spread says little: no interval is given."""
 MAX_PAIRWISE_ITEMS = 20_000
 """Above this many samples no figure that looks at every pair of them is made."""
 _BLOCK_CELLS = 4_000_000
@@ -25,6 +27,7 @@ ALPHAS: Mapping[AgreementMetric, AlphaKind] = {
     AgreementMetric.KRIPPENDORFF_ALPHA_INTERVAL: "interval",
     AgreementMetric.KRIPPENDORFF_ALPHA_NOMINAL: "nominal",
 }
+SHARES = frozenset({AgreementMetric.PAIRWISE_ACCURACY, AgreementMetric.VOTE_ACCURACY})
 LABEL_DISTANCES: Mapping[AgreementMetric, Callable[[Floats, Floats], Floats]] = {
     AgreementMetric.COHEN_KAPPA: lambda x, y: (x != y).astype(np.float64),
     AgreementMetric.LINEAR_KAPPA: lambda x, y: np.abs(x - y),
@@ -136,3 +139,28 @@ def sign_blocks(x: Floats, y: Floats) -> Iterator[tuple[slice, Signs, Signs]]:
 def _signs(values: Floats, rows: slice) -> Signs:
     mine, others = values[rows, None], values[None, :]
     return (mine > others).astype(np.int8) - (mine < others).astype(np.int8)
+
+
+def n_prompts_alike(clusters: Counts) -> float:
+    """Prompts of one size that would be worth as much as these (Kish 1965): (Σ n)² / Σ n² of their numbers of samples."""
+    return effective_number(np.bincount(clusters) / len(clusters))
+
+
+def has_enough_labels(
+    metric: AgreementMetric, values: Floats, clusters: Counts, *, are_named: npt.NDArray[np.bool_] | None = None
+) -> bool:
+    """Whether MIN_PROMPTS prompts hold another label than the commonest, and half as many by each rater, where it is most of all.
+
+    Kappas, alphas and correlations are of the rare labels there, and of few there is no telling how they would vary. Shares and
+    the bias are not. `values`: shape (samples, raters), NaN where there is none. Only raters `are_named` (None: all) are asked
+    one by one.
+    """
+    if metric in SHARES or metric is AgreementMetric.BIAS:
+        return True
+    is_there = ~np.isnan(values)
+    labels, counts = np.unique(values[is_there], return_counts=True)
+    if not len(labels) or 2 * counts.max() <= counts.sum():
+        return True
+    is_other = is_there & (values != labels[counts.argmax()])
+    n_each = [len(np.unique(clusters[mine])) for mine in (is_other if are_named is None else is_other[:, are_named]).T]
+    return 2 * min(n_each, default=MIN_PROMPTS) >= MIN_PROMPTS and len(np.unique(clusters[is_other.any(axis=1)])) >= MIN_PROMPTS

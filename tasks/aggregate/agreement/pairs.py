@@ -16,8 +16,7 @@ from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
 from schemas.statuses.people import Against, Assessor, is_named
 from schemas.statuses.rows import JudgementStatus, ReplyStatus, ScoreStatus
-from tasks.aggregate.agreement.metrics import Floats
-from tasks.aggregate.intervals import on_grid
+from tasks.aggregate.intervals import Floats, on_grid
 from tasks.aggregate.scales import scale
 
 ALL = "__all__"

@@ -12,8 +12,16 @@ import numpy as np
 import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.people import MIN_IN_STRATUM, MIN_LABELLED
-from tasks.aggregate.agreement.metrics import Floats
-from tasks.aggregate.intervals import LEVEL, ClusteredMean, Counts, error_over_strata, t_quantile, where_still, without_rounding
+from tasks.aggregate.intervals import (
+    LEVEL,
+    ClusteredMean,
+    Counts,
+    Floats,
+    error_over_strata,
+    t_quantile,
+    where_still,
+    without_rounding,
+)
 
 SLOPE_COSTS = 20
 """A slope made of the n labels that it corrects is used by n / (n + SLOPE_COSTS) of it: docs/agreement.md has what that does."""

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.statuses.people import AgreementMetric
-from tasks.aggregate.agreement.jackknife import MIN_PROMPTS
-from tasks.aggregate.agreement.metrics import Floats
+from tasks.aggregate.agreement.metrics import MIN_PROMPTS
 from tasks.aggregate.comparisons.families import ALPHA
-from tasks.aggregate.intervals import t_quantile, without_rounding
+from tasks.aggregate.intervals import Floats, t_quantile, without_rounding
 
 MIN_SYSTEMS = 3
 Ends = tuple[float, float]

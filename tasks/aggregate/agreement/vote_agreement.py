@@ -10,9 +10,8 @@ from schemas.statuses.people import Against, AgreementMetric, AgreementReason, A
 from schemas.statuses.rows import PairOutcome
 from schemas.tables.table import Row
 from tasks.aggregate.agreement.agreement import Figure, figure_of
-from tasks.aggregate.agreement.metrics import Floats
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes
-from tasks.aggregate.intervals import LEVEL, Counts
+from tasks.aggregate.intervals import LEVEL, Counts, Floats
 
 MAX_NAMED_RATERS = 20
 """Of more raters none is held against another by name; their votes stand in the majorities."""

@@ -18,7 +18,7 @@ from schemas.statuses.cells import Total
 from schemas.statuses.nights import N_BASELINE
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.published import BENCHMARK_LONG
-from tasks.aggregate.drift.ewma import Floats
+from tasks.aggregate.intervals import Floats
 from tasks.aggregate.tables import Settings, cells
 from tasks.lake.request_rows import number_of
 

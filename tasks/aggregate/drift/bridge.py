@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import ReliabilityReason
 from schemas.tables.nights import BRIDGES, NIGHTS
 from schemas.tables.table import Row, conform
-from tasks.aggregate.drift.ewma import Floats
-from tasks.aggregate.intervals import without_rounding
+from tasks.aggregate.intervals import Counts, Floats, without_rounding
 from tasks.aggregate.reliability.components import JUDGED, UNIT, image_means
 
 OF = ["rubric_id", "rubric_version", "dimension"]
@@ -146,7 +144,7 @@ def _fitted(common: pl.DataFrame, *, has_slope: bool) -> Row | ReliabilityReason
     }  # fmt: skip
 
 
-def _prompt_sums(common: pl.DataFrame) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _prompt_sums(common: pl.DataFrame) -> tuple[Floats, Counts]:
     """Per prompt: n, sums of old, new, their squares and product, n times the shift; and each prompt's category."""
     old, new = common["score"].to_numpy(), common["score_new"].to_numpy()
     shift = float(old.mean())  # sums of squares of small numbers keep their digits

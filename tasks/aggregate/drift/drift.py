@@ -15,7 +15,8 @@ from schemas.statuses.nights import N_BASELINE, DriftReason, DriftVerdict
 from schemas.tables.nights import DRIFT, NIGHTS
 from schemas.tables.table import conform
 from tasks.aggregate.drift.charts import ANCHORS, SERIES, with_alpha, with_charts
-from tasks.aggregate.drift.ewma import Floats, degrees_of_freedom, p_values, quantiles
+from tasks.aggregate.drift.ewma import degrees_of_freedom, p_values, quantiles
+from tasks.aggregate.intervals import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy  # its parts are imported where they are first used
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+from tasks.aggregate.intervals import Counts, Floats
 
 LAMBDA = 0.3  # weight of the newest night: the best of those tried for a change found within five nights
 BOUND, BOUND_AGAIN = 3.0, 4.5  # of the scale: how far one night counts, and one after a night as far on the same side

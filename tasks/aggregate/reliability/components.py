@@ -7,13 +7,12 @@ Searle, Casella & McCulloch, Variance Components (1992), chapter 5. Categories a
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import JudgementStatus, ScoreStatus
-from tasks.aggregate.intervals import without_rounding
+from tasks.aggregate.intervals import Counts, Floats, without_rounding
 
 JUDGED = ["rubric_id", "rubric_version", "judge_model", "model", "checkpoint", "dimension"]
 UNIT = ["category", "prompt_id", "sample_id"]
@@ -45,9 +44,6 @@ def image_means(rows: pl.DataFrame) -> pl.DataFrame:
     means = rows.group_by([*JUDGED, *UNIT], maintain_order=True).agg(pl.col("score"))
     return means.with_columns(pl.col("score").list.sum() / pl.col("score").list.len())
 
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 # Columns of the sums per prompt. All that is squared is taken about the overall mean.
 _N, _SUM, _SS_REPEATS, _N_IMAGES, _SS_IMAGES, _SQUARES_OVER_N, _SQUARES = range(7)
@@ -107,22 +103,27 @@ def components(totals: Floats, prompts: Floats) -> Components:
     return Components(prompt, image, judge, within, np.where(df_images > 0, prompt + image, one_each))
 
 
-def stratum_sums(per_prompt: Floats) -> tuple[Floats, Floats]:
-    """A category's `totals` (7,) and `prompts` (3,) for components()."""
-    extra = np.column_stack([np.ones(len(per_prompt)), per_prompt[:, _SUM] ** 2 / per_prompt[:, _N], per_prompt[:, _N] ** 2])
-    return per_prompt.sum(axis=0), extra.sum(axis=0)
+def stratum_sums(per_prompt: Floats, strata: Counts) -> tuple[Floats, Floats]:
+    """Each category's `totals` and `prompts` for components(), shapes (categories, 7) and (categories, 3)."""
+    of_each = [strata == stratum for stratum in range(int(strata.max()) + 1)]
+    totals, prompts = (np.stack([columns[mine].sum(axis=0) for mine in of_each]) for columns in _summed(per_prompt))
+    return totals, prompts
 
 
 def leave_one_out(per_prompt: Floats, strata: Counts) -> tuple[Floats, Floats]:
     """`totals` and `prompts` for components() with each prompt left out in turn: shapes (prompts, categories, 7) and (…, 3)."""
-    extra = np.column_stack([np.ones(len(per_prompt)), per_prompt[:, _SUM] ** 2 / per_prompt[:, _N], per_prompt[:, _N] ** 2])
     found = []
-    for columns in (per_prompt, extra):
-        sums = np.stack([columns[strata == stratum].sum(axis=0) for stratum in range(int(strata.max()) + 1)])
+    for columns, sums in zip(_summed(per_prompt), stratum_sums(per_prompt, strata), strict=True):
         left = np.repeat(sums[None], len(columns), axis=0)
         left[np.arange(len(columns)), strata] -= columns
         found.append(left)
     return found[0], found[1]
+
+
+def _summed(per_prompt: Floats) -> tuple[Floats, Floats]:
+    """What `totals` and `prompts` are sums of."""
+    n, total = per_prompt[:, _N], per_prompt[:, _SUM]
+    return per_prompt, np.column_stack([np.ones(len(per_prompt)), total**2 / n, n**2])
 
 
 def _mean_square(squares: Floats, df: Floats) -> Floats:

@@ -10,10 +10,9 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import JuryMetric, ReliabilityReason
 from schemas.statuses.people import AgreementMetric
 from schemas.tables.nights import JURY
-from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, pair_replicates
-from tasks.aggregate.agreement.metrics import Floats, krippendorff_alpha, pair_metric
-from tasks.aggregate.intervals import LEVEL, on_grid, without_rounding
+from tasks.aggregate.agreement.jackknife import ends, pair_replicates
+from tasks.aggregate.agreement.metrics import MIN_PROMPTS, has_enough_labels, krippendorff_alpha, n_prompts_alike, pair_metric
+from tasks.aggregate.intervals import LEVEL, Counts, Floats, on_grid, without_rounding
 from tasks.aggregate.reliability.components import image_means
 from tasks.aggregate.reliability.jury_ends import intraclass_ends, rank_ends
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from schemas.statuses.nights import JuryMetric
 from schemas.statuses.people import AgreementMetric
-from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.jackknife import MIN_PROMPTS, Counts, ends, groups_of
-from tasks.aggregate.agreement.metrics import Floats, within_squares
-from tasks.aggregate.intervals import LEVEL, jackknife_error, t_quantile
+from tasks.aggregate.agreement.jackknife import ends, groups_of, ratio
+from tasks.aggregate.agreement.metrics import MIN_PROMPTS, has_enough_labels, n_prompts_alike, within_squares
+from tasks.aggregate.intervals import LEVEL, Counts, Floats, jackknife_error, t_quantile
 from tasks.stopping import check_not_stopped
 
 MAX_LEVELS = 300
@@ -94,7 +93,7 @@ def intraclass_without(values: Floats, groups: Counts) -> tuple[Floats, Floats]:
     of_items, of_judges = (items - all_at_once) / (n - 1), (levels - all_at_once) / (k - 1)
     consistency = of_items + (k - 1) * error
     agreement = consistency + k * (of_judges - error) / n
-    return _ratio(of_items - error, agreement), _ratio(of_items - error, consistency)
+    return ratio(of_items - error, agreement), ratio(of_items - error, consistency)
 
 
 def spearman_without(places: Counts, groups: Counts, n_levels: int) -> Floats:
@@ -102,7 +101,7 @@ def spearman_without(places: Counts, groups: Counts, n_levels: int) -> Floats:
     (rank_x, n_x), (rank_y, n_y) = (_ranks(side, groups, n_levels) for side in places.T)
     together = _quadratic(rank_x, _table(places[:, 0], places[:, 1], n_levels), rank_y)
     together -= np.bincount(groups, weights=rank_x[groups, places[:, 0]] * rank_y[groups, places[:, 1]], minlength=len(rank_x))
-    return _ratio(together, np.sqrt(np.sum(n_x * rank_x**2, axis=1) * np.sum(n_y * rank_y**2, axis=1)))
+    return ratio(together, np.sqrt(np.sum(n_x * rank_x**2, axis=1) * np.sum(n_y * rank_y**2, axis=1)))
 
 
 def alpha_without(places: Counts, groups: Counts, n_levels: int) -> Floats:
@@ -126,7 +125,7 @@ def alpha_without(places: Counts, groups: Counts, n_levels: int) -> Floats:
         observed -= np.bincount(groups[rows], weights=own, minlength=n_groups)
     total = np.sum(n, axis=1)
     expected = np.sum(n * ranks**2, axis=1) * 2 * total / np.maximum(total - 1, 1)
-    return _ratio(expected - observed, expected)
+    return ratio(expected - observed, expected)
 
 
 def _ranks(places: Counts, groups: Counts, n_levels: int, n_groups: int = 0) -> tuple[Floats, Floats]:
@@ -143,8 +142,3 @@ def _table(x: Counts, y: Counts, n_levels: int) -> Floats:
 
 def _quadratic(left: Floats, form: Floats, right: Floats) -> Floats:
     return np.asarray(np.sum(np.einsum("gl,lm->gm", left, form, optimize=False) * right, axis=1))
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    found: Floats = np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0)
-    return found

@@ -9,19 +9,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.nights import ReliabilityReason
 from schemas.tables.nights import DESIGNS, JURY, RELIABILITY
 from schemas.tables.table import Table
-from tasks.aggregate.intervals import t_quantile
+from tasks.aggregate.intervals import LEVEL, Counts, Floats, t_quantile
 from tasks.aggregate.reliability.components import (
     JUDGED,
     Components,
-    Counts,
-    Floats,
     components,
     leave_one_out,
     prompt_sums,
@@ -47,9 +44,7 @@ class Design(NamedTuple):
         return self.n_prompts * self.n_images * self.n_repeats
 
 
-def designs_of(
-    at_hand: Design, variances: tuple[float, float, float | None], n_prompts: npt.NDArray[np.int64]
-) -> Iterator[dict[str, object]]:
+def designs_of(at_hand: Design, variances: tuple[float, float, float | None], n_prompts: Counts) -> Iterator[dict[str, object]]:
     """A row of DESIGNS for each design, the one at hand first; `variances` of prompt, image and judge (None: part of the image).
 
     `n_prompts` are the prompts of each category at hand; other designs keep their proportions.
@@ -81,9 +76,6 @@ def _others(at_hand: Design, *, has_repeats: bool) -> list[Design]:
     if has_repeats:
         double.add(Design(n_prompts, n_images, 2 * n_repeats))
     return sorted(design for design in (same | double) - {at_hand} if design.n_prompts >= 2)
-
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +145,8 @@ def _judged(rows: pl.DataFrame) -> Iterator[tuple[dict[str, object], Judged]]:
 
 
 def _components(judged: Judged) -> Components:
-    parts = [stratum_sums(judged.per_prompt[judged.strata == stratum]) for stratum in range(int(judged.strata.max()) + 1)]
-    return components(np.stack([total for total, _ in parts])[None], np.stack([prompts for _, prompts in parts])[None])
+    totals, prompts = stratum_sums(judged.per_prompt, judged.strata)
+    return components(totals[None], prompts[None])
 
 
 def _figures(judged: Judged) -> tuple[dict[str, object], ReliabilityReason | None]:

@@ -12,8 +12,7 @@ from benchmarks.simulations.agreement import World, YesNo, coverage, yes_no
 from schemas.statuses.people import AgreementMetric
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.agreement import OF_ITEMS
-from tasks.aggregate.agreement.enough import has_enough_labels, n_prompts_alike
-from tasks.aggregate.agreement.metrics import pair_metric
+from tasks.aggregate.agreement.metrics import has_enough_labels, n_prompts_alike, pair_metric
 
 
 def interval(metric: AgreementMetric, x: np.ndarray, y: np.ndarray, clusters: np.ndarray) -> tuple[float, float] | None:

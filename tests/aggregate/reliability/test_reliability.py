@@ -56,8 +56,7 @@ def unbalanced():
 
 def fitted(scores, prompt, image, strata):
     sums = prompt_sums(scores, image, prompt)
-    parts = [stratum_sums(sums[strata == stratum]) for stratum in (0, 1)]
-    return components(np.stack([total for total, _ in parts])[None], np.stack([extra for _, extra in parts])[None])
+    return components(*(part[None] for part in stratum_sums(sums, strata)))
 
 
 @pytest.mark.parametrize("effect", ["prompt", "image", "judge", "category"])
@@ -80,8 +79,7 @@ def test_leaving_a_prompt_out_is_fitting_without_it():
         kept = prompt != out
         numbers = np.unique(image[kept], return_inverse=True)[1], np.unique(prompt[kept], return_inverse=True)[1]
         sums = prompt_sums(scores[kept], *numbers)
-        parts = [stratum_sums(sums[np.delete(strata, out) == stratum]) for stratum in (0, 1)]
-        alone = components(np.stack([total for total, _ in parts])[None], np.stack([extra for _, extra in parts])[None])
+        alone = components(*(part[None] for part in stratum_sums(sums, np.delete(strata, out))))
         for name in ("prompt", "image", "judge"):
             assert getattr(left, name)[out] == pytest.approx(getattr(alone, name)[0], abs=1e-9)
 
