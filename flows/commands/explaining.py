@@ -21,8 +21,7 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import PREFERENCES
 from tasks.lake.reading import Lake, open_lake
 from tasks.publish.caveats import caveats_of
-from tasks.publish.explain.addresses import find_cell, find_row
-from tasks.publish.explain.cells import ExplainedSample, Explanation, explain_sample
+from tasks.publish.explain.cells import ExplainedSample, Explanation, explain_sample, find_cell, find_row
 from tasks.publish.explain.cells import explain as explain_cell
 from tasks.publish.explain.exam import ExplainedExam, explain_exam
 from tasks.publish.explain.pairs import ExplainedWinRate, explain_pair

@@ -92,12 +92,11 @@ def readable(lake_root: Path, home: str = "*") -> tuple[list[Publication], dict[
     return sorted(found, key=_in_order), spoiled
 
 
-def agreements(lake_root: Path, benchmark: str = "*") -> list[Publication]:
-    """Every agreement with people or a judge, of one benchmark or of all; the one published last is current."""
-    known = [path.name for path in (lake_root / "publish" / LAYOUT).glob("*/")] if benchmark == "*" else [benchmark]
-    for name in known:
-        look_again(lake_root, f"{name}/{AGREEMENTS}")
-    return _found(lake_root, f"{benchmark}/{AGREEMENTS}/*/{MANIFEST}")
+def agreements(lake_root: Path) -> list[Publication]:
+    """Every agreement with people or a judge; of each benchmark the one published last is current."""
+    for path in (lake_root / "publish" / LAYOUT).glob("*/"):
+        look_again(lake_root, f"{path.name}/{AGREEMENTS}")
+    return _found(lake_root, f"*/{AGREEMENTS}/*/{MANIFEST}")
 
 
 def _found(lake_root: Path, pattern: str) -> list[Publication]:

@@ -11,8 +11,7 @@ from schemas.errors import InputError, StoreError
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCES
 from tasks.lake.reading import Lake
-from tasks.publish.explain.addresses import find_cell, find_row
-from tasks.publish.explain.cells import Explanation, explain, explain_sample
+from tasks.publish.explain.cells import Explanation, explain, explain_sample, find_cell, find_row
 from tasks.publish.reading import Publication, current
 from tests.support.small_lake import filled_row
 

@@ -6,8 +6,7 @@ import pytest
 from schemas.benchmark.file import Statistics
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.tables import Settings, long_table
-from tasks.publish.explain.addresses import find_cell
-from tasks.publish.explain.cells import explain
+from tasks.publish.explain.cells import explain, find_cell
 from tasks.publish.leaderboard import leaderboard_rows
 from tasks.publish.reading import current, load_cells
 

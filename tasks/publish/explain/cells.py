@@ -1,5 +1,10 @@
-"""What one published number is made of: samples, the exact messages, the replies verbatim, the scores, the hashes."""
+"""What one published number is made of: samples, the exact messages, the replies verbatim, the scores, the hashes.
 
+And which cell, or row of another table, a reader means: by its id, or a cell by the path model/checkpoint/rubric/dimension.
+"""
+
+import difflib
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from schemas.metrics import RUBRIC_CELL, TOTALS
+from schemas.errors import InputError
+from schemas.metrics import RUBRIC_CELL, TOTALS, means_for_prompts_like_these
 from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, ROW_UNUSABLE, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.table import Table
+from tasks.lake.object_store.cache_folder import bring
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import items_not_asked
 from tasks.publish.explain.judgements import OUTCOME, UNSCORED, ExplainedJudgement, explained_judgements, scores_of
@@ -131,3 +139,43 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
     found = asked.with_columns(**OUTCOME, is_failure=is_failure)
     return found.sort("is_failure", "score", "sample_id", "repeat", descending=[True, False, False, False])
+
+
+_ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
+
+
+def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication") -> dict[str, Any]:
+    """The cell with this id (a prefix of 4 characters or more) or path model/checkpoint/rubric/dimension[/category].
+
+    A path means the mean for prompts like these; without a category, `__macro__`. Names may hold slashes: the joined
+    texts are compared.
+    Raises InputError that lists what it can be, and says `where` it was looked for.
+    """
+    joined = cells.with_columns(path=pl.concat_str(_ADDRESS, separator="/"))
+    found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in([address, f"{address}/{Total.MACRO.value}"]))
+    if found.is_empty() and re.fullmatch(r"[0-9a-f]{4,12}", address):
+        found = joined.filter(pl.col("cell_id").str.starts_with(address))
+    if found.height == 1:
+        return found.drop("path").row(0, named=True)
+    if found.is_empty():
+        close = difflib.get_close_matches(address, joined["path"].to_list(), n=5, cutoff=0.3)
+        found = means_for_prompts_like_these(joined).filter(pl.col("path").is_in(close))
+        raise InputError(
+            f"there is no cell {address!r} in {where}; write four characters or more of a cell's id, eight of a sample's, or "
+            f"model/checkpoint/rubric/dimension[/category]; similar:\n{_listed(found)}"
+        )
+    raise InputError(f"{address!r} matches {found.height} cells; write the id of one:\n{_listed(found)}")
+
+
+def find_row(publication: Publication, table: Table, name: str, address: str) -> dict[str, Any] | None:
+    """The row of a table whose `name`, its id, begins so; None where there is none, or more than one."""
+    path = publication.folder / f"{table.name}.parquet"
+    if len(address) < 4 or not bring(path).is_file():
+        return None
+    found = pl.read_parquet(path).filter(pl.col(name).str.starts_with(address))
+    return found.row(0, named=True) if found.height == 1 else None
+
+
+def _listed(found: pl.DataFrame) -> str:
+    rows = found.select("cell_id", "path", "judge_model").head(20).iter_rows()
+    return "\n".join(f"  {cell_id}  {path}  (judge {judge})" for cell_id, path, judge in rows) or "  none"

@@ -85,16 +85,10 @@ def _deltas(board: Board) -> Made | None:
         }
         for index, row in enumerate(known[:N_DRAWN])
     ]  # fmt: skip
-    return (
-        (
-            "Differences, intervals for all comparisons together",
-            charts.differences(rows, "difference of means; the first is better →"),
-            rows,
-            len(known) > N_DRAWN,
-        )
-        if rows
-        else None
-    )
+    if not rows:
+        return None
+    chart = charts.differences(rows, "difference of means; the first is better →")
+    return "Differences, intervals for all comparisons together", chart, rows, len(known) > N_DRAWN
 
 
 def _heatmap(board: Board) -> Made | None:

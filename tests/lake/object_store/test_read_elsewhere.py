@@ -6,7 +6,7 @@ import pytest
 
 from flows.nights.drift import read_otherwise
 from schemas.tables.published import PREFERENCES
-from tasks.publish.explain.addresses import find_row
+from tasks.publish.explain.cells import find_row
 from tasks.publish.folders import PROVENANCE
 from tasks.publish.reading import current
 from tasks.publish.standings.pair_boards import boards_in
