@@ -138,10 +138,7 @@ def _correlation(prompts: pl.DataFrame, means: Mapping[str, ClusteredMean]) -> f
     """Of the two shares' errors, from prompt to prompt."""
     n = np.asarray(prompts["n"])
     a, b = (np.asarray(prompts[name]) - means[name].mean * n for name in ("noticed", "false_notices"))
-    return _bounded(float((a * b).sum()), float((a**2).sum()), float((b**2).sum()))
-
-
-def _bounded(product: float, first: float, second: float) -> float:
+    product, first, second = float((a * b).sum()), float((a**2).sum()), float((b**2).sum())
     return max(-1.0, min(1.0, product / math.sqrt(first * second))) if first > _EXACT and second > _EXACT else 0.0
 
 

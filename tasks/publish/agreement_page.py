@@ -13,9 +13,8 @@ from tasks.publish.exports import escape_markdown, to_markdown
 from tasks.publish.folders import PublicationName
 from tasks.publish.standings.corrected_ranks import LOOKED_AT, PEOPLE, UNEVEN, figure, rankings
 from tasks.publish.standings.wording import made_by, number
-from tasks.publish.votes_page import HEADERS, split_off, vote_boards
+from tasks.publish.votes_page import ALL, HEADERS, split_off, vote_boards
 
-ALL = "__all__"
 _SHORT = {
     AgreementMetric.SPEARMAN: "Spearman", AgreementMetric.KENDALL_TAU_B: "Kendall τ-b", AgreementMetric.PEARSON: "Pearson",
     AgreementMetric.PAIRWISE_ACCURACY: "pairwise accuracy", AgreementMetric.QUADRATIC_KAPPA: "quadratic κ",
@@ -50,7 +49,9 @@ def agreement_page(
         lines.append(to_markdown(headers, _agreement_lines(rows), n_text_columns=2))
     lines += _vote_lines(tables)
     if overall.height:
-        lines += [*_system_lines(overall), *_means(corrected), *_uneven(tables[CORRECTED_STANDINGS])]
+        lines += [*_system_lines(overall), *_means(corrected)]
+        # the means shown may not be the published ones
+        lines += [f"{UNEVEN}\n"] if tables[CORRECTED_STANDINGS]["has_uneven_prompts"].any() else []
         lines += [f"{LOOKED_AT}\n"] if has_looks else []
     lines += _rank_lines(tables[CORRECTED_STANDINGS], tables[CORRECTED_COMPARISONS], judge)
     given = {"ratings": tables.get(RATINGS), "votes": tables.get(VOTES)}
@@ -136,11 +137,6 @@ def _means(corrected: pl.DataFrame) -> Iterator[str]:
     yield "## Means\n"
     headers = ["rubric", "dimension", "judge", "model", "checkpoint", "estimator", "mean", "prompts", "labelled"]
     yield to_markdown(headers, _mean_lines(corrected.filter(category=Total.MICRO.value)), n_text_columns=6)
-
-
-def _uneven(standings: pl.DataFrame) -> list[str]:
-    """That the means shown may not be the published ones, where that can be."""
-    return [f"{UNEVEN}\n"] if standings["has_uneven_prompts"].any() else []
 
 
 _CALLED: dict[str, str] = {

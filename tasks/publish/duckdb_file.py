@@ -83,7 +83,9 @@ def _write(lake_root: Path, benchmark: str, left_out: Collection[Path] = ()) -> 
                 _list_publications(database, gone := {*taken_back(lake_root)}, noted_nights(lake_root, benchmark), mine, held)
                 for table, files in small.items():
                     _take(database, table.name, files, is_of_one=table in OF_PUBLICATION)
-                _take_agreements(database, held, left_out)
+                for name, table in OF_AGREEMENTS.items():
+                    paths = [bring(one.folder / f"{table.name}.parquet") for one in held if f"{table.name}.parquet" in one.files]
+                    _take(database, name, [str(p) for p in paths if p.is_file() and p not in left_out], is_of_one=True)
                 _declare(database, benchmark, gone)
                 _describe(database)
                 database.commit()
@@ -95,13 +97,6 @@ def _write(lake_root: Path, benchmark: str, left_out: Collection[Path] = ()) -> 
         write_bytes((folder / NAME).read_bytes(), target, lake_root / "staging")
         push(lake_root, target)
     return target
-
-
-def _take_agreements(database: "DuckDBPyConnection", held: list[Publication], left_out: Collection[Path]) -> None:
-    """The tables of agreements."""
-    for name, table in OF_AGREEMENTS.items():
-        paths = [bring(one.folder / f"{table.name}.parquet") for one in held if f"{table.name}.parquet" in one.files]
-        _take(database, name, [str(path) for path in paths if path.is_file() and path not in left_out], is_of_one=True)
 
 
 def _take(database: "DuckDBPyConnection", name: str, files: Sequence[str], *, is_of_one: bool) -> None:

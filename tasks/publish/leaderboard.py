@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import groupby
+from operator import attrgetter
 
 import polars as pl
 
@@ -225,7 +226,7 @@ def tells_baseline(rows: Iterable[LeaderboardRow]) -> bool:
 def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
     """A table with its heading for each rubric, judge and dimension, in the rows' order, and below it what is missing and why."""
     parts = []
-    for (rubric_id, judge_model, dimension), found in groupby(rows, key=_table_of):
+    for (rubric_id, judge_model, dimension), found in groupby(rows, key=attrgetter("rubric_id", "judge_model", "dimension")):
         mine = list(found)
         parts.append(f"## {escape_markdown(rubric_id)}: {escape_markdown(dimension)}, judged by {escape_markdown(judge_model)}\n")
         if mine[0].blind:
@@ -235,10 +236,6 @@ def markdown_tables(rows: Iterable[LeaderboardRow]) -> str:
         parts += [f"- {escape_markdown(f'{row.model} / {row.checkpoint}: {row.why}')}\n" for row in mine if row.why]
         parts += [f"- {told}\n" for told in [weights([asdict(row) for row in mine])] if told]
     return "\n".join(parts)
-
-
-def _table_of(row: LeaderboardRow) -> tuple[str, str, str]:
-    return row.rubric_id, row.judge_model, row.dimension
 
 
 def _line(row: LeaderboardRow, more: Sequence[str]) -> tuple[object, ...]:

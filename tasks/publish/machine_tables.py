@@ -84,15 +84,11 @@ def place_tables(
             if table in small:
                 write_bytes(small[table].read_bytes(), staged / part_name(0), lake.root / "staging")
             elif not _link_large(lake, table, (large[table], identities.get("code_version")), name.benchmark, staged):
-                _copy_large(lake, table, large[table], staged)
+                for index, rows in enumerate(_rebatched(_streamed(lake, table, large[table]), table)):
+                    write_parquet(rows, staged / part_name(index), lake.root / "staging")
             _settle(staged, target)
         placed += [_describe(lake.root, table, path) for path in sorted(target.glob("*.parquet"))]
     return placed
-
-
-def _copy_large(lake: Lake, table: Table, key: str, staged: Path) -> None:
-    for index, rows in enumerate(_rebatched(_streamed(lake, table, key), table)):
-        write_parquet(rows, staged / part_name(index), lake.root / "staging")
 
 
 def _rebatched(stream: Iterable[pl.DataFrame], table: Table) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.object_store.client import Bucket
 from tasks.lake.reading import Lake
 from tasks.publish.folders import GOOD_POINTER, LAYOUT, MANIFEST, POINTER, as_json
-from tasks.publish.machine_tables import LARGE, LISTING
+from tasks.publish.machine_tables import LARGE_NAMES, LISTING
 from tasks.publish.promotion import Standing, standing_in, why_not_current, why_not_good
 from tasks.regular_files import content_of
 
@@ -197,8 +197,7 @@ def _large_tables(folder: Path) -> dict[str, list[str]]:
     if not (folder / LISTING).is_file():  # published before there were tables for machines
         return {}
     files = json.loads(content_of(folder / LISTING))["files"]
-    large = {table.name for table, _ in LARGE}
     return {
         name: [f"../{file['path']}" for file in files if file["table"] == name]
-        for name in dict.fromkeys(file["table"] for file in files if file["table"] in large)
+        for name in dict.fromkeys(file["table"] for file in files if file["table"] in LARGE_NAMES)
     }

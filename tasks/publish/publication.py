@@ -1,7 +1,6 @@
 """Publishing: one immutable folder per publication, then the pointer (pointer.py). Finding and reading them is reading.py."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,13 +89,7 @@ def _written(lake_root: Path, folder: Path, made: Draft) -> bool:
                 raise ValueError(f"a page needs a plain file name that no other file of the publication has; not so: {name!r}")
             write_bytes(content, staged / name, staging)
         write_bytes(manifest_of(staged, named), staged / MANIFEST, staging)
-        return take_place(staged, folder, _tables_of(staged, folder.parent))
-
-
-def _tables_of(staged: Path, home: Path) -> Iterator[Path]:
-    """The files among the tables for machines that a staged publication lists."""
-    for file in json.loads((staged / LISTING).read_bytes())["files"]:
-        yield home.parent / file["path"]
+        return take_place(staged, folder, [folder.parents[1] / file.path for file in placed])
 
 
 def _texts(made: Draft) -> dict[str, bytes]:

@@ -21,8 +21,6 @@ from rubrics.loading import rubric_files
 from rubrics.model import Rubric
 from schemas.errors import InputError
 from schemas.identities import RunIds
-from schemas.tables.stored import PICTURES
-from schemas.tables.table import Table
 from tasks.lake.atomic_files import place, place_folder, staged_beside, store_error, write_tables
 from tasks.lake.markers import describe
 from tasks.lake.object_store.ranges import PICTURE
@@ -72,7 +70,9 @@ def write_bundle(
     below = folder.relative_to(lake.root / "publish" / LAYOUT).as_posix()
     name = BundleName(below, with_pictures, ids.code_version, version("salon"))
     with store_error(f"writing {out}"), staged_beside(out) as staged, TemporaryDirectory(dir=staged) as slim:
-        files = dict(_files(folder, lake, ids, Path(slim), name)) | dict(_rubric_files(rubrics))
+        files = dict(_files(folder, lake, ids, Path(slim), name))
+        for rubric_id, rubric in sorted(rubrics.items()):
+            files |= {f"{RUBRICS}/{rubric_id}/{file}": rubric.folder / file for file in rubric_files(rubric.folder)}
         files[DECLARATION] = as_json(asdict(name))
         wrong = [one for one in files if not NAMES.fullmatch(one)]
         if wrong:
@@ -91,11 +91,15 @@ def write_bundle(
 def _files(folder: Path, lake: Lake, ids: RunIds, slim: Path, name: BundleName) -> Iterator[tuple[str, Path | bytes]]:
     """Every file's place in the bundle, and the file or its content."""
     pictures = StoredDataset(lake, ids.dataset_id).table_of_pictures
-    is_bare = not name.has_pictures and _holds_any(lake, pictures, ids.dataset_id)
+    is_bare = (
+        not name.has_pictures
+        and not lake.collect(pictures, ids.dataset_id, lambda rows: rows.select("image_sha256").drop_nulls().head(1)).is_empty()
+    )
     for path in sorted(folder.iterdir()):
         if path.is_file() and not (is_bare and path.suffix in PAGES):
             yield f"publish/{LAYOUT}/{name.folder}/{path.name}", path
-    for table, key in [*((table, getattr(ids, of)) for table, of in PARTITIONS.items()), *_more(pictures, ids)]:
+    stored = {table: getattr(ids, of) for table, of in PARTITIONS.items()} | {pictures: ids.dataset_id}
+    for table, key in stored.items():
         parts = lake.parts(table, key)
         if is_bare and table is pictures:
             parts = [_without_pictures(path, slim) for path in parts]
@@ -103,15 +107,6 @@ def _files(folder: Path, lake: Lake, ids: RunIds, slim: Path, name: BundleName) 
         else:
             yield _below(lake, lake.marker(table, key)), lake.marker(table, key)
         yield from ((f"{_below(lake, lake.partition(table, key))}/{path.name}", path) for path in parts)
-
-
-def _more(pictures: Table, ids: RunIds) -> list[tuple[Table, str]]:
-    return [(PICTURES, ids.dataset_id)] if pictures is PICTURES else []
-
-
-def _holds_any(lake: Lake, table: Table, key: str) -> bool:
-    column = lake.collect(table, key, lambda rows: rows.select("image_sha256").drop_nulls().head(1))
-    return column.height > 0
 
 
 def _below(lake: Lake, path: Path) -> str:
@@ -132,12 +127,6 @@ def _without_pictures(path: Path, folder: Path) -> Path:
 
         write_tables(rows(), schema, folder / path.name, folder / "unfinished")
     return folder / path.name
-
-
-def _rubric_files(rubrics: Mapping[str, Rubric]) -> Iterator[tuple[str, Path | bytes]]:
-    for name, rubric in sorted(rubrics.items()):
-        for file in rubric_files(rubric.folder):
-            yield f"{RUBRICS}/{name}/{file}", rubric.folder / file
 
 
 def _pack(files: Mapping[str, Path | bytes], target: Path) -> None:

@@ -54,13 +54,11 @@ def agreement_tables(context: StageContext, reference: Reference) -> dict[Table,
 
 def corrected(found: Iterable[tuple[Rubric, list[Rated]]], run: Settings, blocked: Blocked) -> pl.DataFrame:
     """The corrected table of one run, sorted: three estimators for each rated dimension, judge and scope."""
-    return rated_table(CORRECTED, found, run, lambda dimensions: _corrected_rows(dimensions, blocked))
 
+    def rows(dimensions: list[Rated]) -> Iterator[Row]:
+        return (row for rated in dimensions if rated.raters for row in _dimension_rows(rated, blocked))
 
-def _corrected_rows(dimensions: list[Rated], blocked: Blocked) -> Iterator[Row]:
-    for rated in dimensions:
-        if rated.raters:
-            yield from _dimension_rows(rated, blocked)
+    return rated_table(CORRECTED, found, run, rows)
 
 
 def _dimension_rows(rated: Rated, blocked: Blocked) -> Iterator[Row]:

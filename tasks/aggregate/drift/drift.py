@@ -199,7 +199,8 @@ def verdicts(rows: pl.DataFrame) -> pl.DataFrame:
     or no limits this night, null where it has both.
     """
     alarm = pl.col("is_out").fill_null(value=False) | pl.col("is_anchor_out").fill_null(value=False)
-    blamed = rows.with_columns(is_alarm=alarm, verdict=pl.when(alarm).then(_blame()).otherwise(_calm()))
+    calm = pl.when(pl.col("unseen").is_null()).then(_word(DriftVerdict.QUIET)).otherwise(_word(DriftVerdict.UNKNOWN))
+    blamed = rows.with_columns(is_alarm=alarm, verdict=pl.when(alarm).then(_blame()).otherwise(calm))
     return blamed.with_columns(reason=_reason())
 
 
@@ -225,10 +226,6 @@ def _blame() -> pl.Expr:
         .then(_word(DriftVerdict.MODEL))
         .otherwise(_word(DriftVerdict.UNKNOWN))
     )
-
-
-def _calm() -> pl.Expr:
-    return pl.when(pl.col("unseen").is_null()).then(_word(DriftVerdict.QUIET)).otherwise(_word(DriftVerdict.UNKNOWN))
 
 
 def _reason() -> pl.Expr:

@@ -68,13 +68,10 @@ def next_comparisons(
         cell = cells.get(number, {}).get(Total.MACRO.value)
         is_enough = cell is not None and cell.fewest >= min_paired_prompts and cell.coverage >= min_coverage
         rate = alpha if is_enough else 0.0
-        can_turn = failures == "worst_case" and cell is not None and _could_be_turned(cell)
+        mean, bounds = (cell.mean, cell.bounds) if cell else (None, ())
+        can_turn = failures == "worst_case" and mean is not None and could_be_turned(to_correct(mean, bounds))
         found.append(_watch(pair, cell, evidence.get(number), rate, is_turned=is_turned, can_turn=can_turn))
     return found
-
-
-def _could_be_turned(cell: Cell) -> bool:
-    return cell.mean is not None and could_be_turned(to_correct(cell.mean, cell.bounds))
 
 
 def _watch(

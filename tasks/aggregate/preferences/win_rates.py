@@ -46,7 +46,7 @@ def win_rate_rows(
         if cell.mean is None or cell.coverage < floor:
             yield row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
             continue
-        row |= _estimated(cell, cell.mean)
+        row |= {"win_rate": cell.mean.mean, "win_rate_agreed": cell.agreed, "se": cell.mean.se, "df": cell.mean.df}
         is_enough = cell.fewest >= statistics.min_paired_prompts
         if evidence is not None and category == Total.MACRO and is_enough:
             yield row | _watched(cell.mean, evidence, cell.bounds)
@@ -63,10 +63,6 @@ def _counted(cell: Cell) -> Row:
         **counts, "n_prompts": cell.n_prompts, "n_pairs": cell.n_pairs, "n_verdicts_asked": cell.n_asked,
         "n_verdicts": cell.n_said, "n_unanswered": cell.n_unanswered, "coverage": cell.coverage,
     }  # fmt: skip
-
-
-def _estimated(cell: Cell, mean: ClusteredMean) -> Row:
-    return {"win_rate": mean.mean, "win_rate_agreed": cell.agreed, "se": mean.se, "df": mean.df}
 
 
 def _tested(cell: Cell, mean: ClusteredMean, statistics: Statistics) -> Row:

@@ -29,7 +29,6 @@ from schemas.tables.table import Row, Table
 from tasks.lake.atomic_files import locked, write_bytes
 from tasks.lake.object_store.cache_folder import bring, fresh
 from tasks.lake.small_files import read_files
-from tasks.publish.agreement_page import ALL
 from tasks.publish.caveats import Newer, newer_than
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.pointer import read_pointer
@@ -38,6 +37,7 @@ from tasks.publish.report.boards import Board, answers_first, boards, glance, ne
 from tasks.publish.report.environment import render
 from tasks.publish.report.night_series import Nights, nights
 from tasks.publish.standings.pair_boards import PairBoard, pair_boards
+from tasks.publish.votes_page import ALL
 from tasks.publish.withdrawn import each_taken_back
 
 N_RUNS = 40  # the newest; the table `runs` holds all

@@ -18,7 +18,6 @@ from schemas.tables.nights import EXAM, JURY, RELIABILITY
 from schemas.tables.published import HEALTH
 from schemas.tables.stored import CHECKS
 from schemas.tables.table import Row, Table
-from tasks.publish.agreement_page import ALL
 from tasks.publish.folders import PublicationName
 from tasks.publish.report.boards import Board, answers_first, boards, by_judge, glance, newest, rows_of
 from tasks.publish.report.drawing import draw
@@ -29,6 +28,7 @@ from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.wording import made_by
+from tasks.publish.votes_page import ALL
 
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
 

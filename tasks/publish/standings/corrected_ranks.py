@@ -46,7 +46,10 @@ def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str 
         rows = {(row["model"], row["checkpoint"], row["estimator"]): row for row in both.iter_rows(named=True)}
         systems = {(model, checkpoint) for model, checkpoint, _ in rows}
         ordered = sorted(systems, key=lambda one: (*(-_number(rows.get((*one, each.value))) for each in _BY), *one))
-        lines = [_ranking_line(one, [rows.get((*one, each.value)) for each in _BESIDE]) for one in ordered]
+        lines: list[list[object]] = [
+            [name_of_checkpoint(*one), *(cell for each in _BESIDE for cell in _standing(rows.get((*one, each.value))))]
+            for one in ordered
+        ]
         place = "" if category == Total.MACRO else f", {category}"
         compared = comparisons.filter(**address, judge_model=judge)
         headers = ("judge", "", reference or PEOPLE, "", "corrected", "")
@@ -57,10 +60,6 @@ def rankings(standings: pl.DataFrame, comparisons: pl.DataFrame, reference: str 
 _NEEDED = f"at least {MIN_LABELLED}, and {MIN_IN_STRATUM} of them in each category"
 _BY = (Estimator.PREDICTION_POWERED, Estimator.LABELS, Estimator.JUDGE)
 _BESIDE = (Estimator.JUDGE, Estimator.LABELS, Estimator.PREDICTION_POWERED)
-
-
-def _ranking_line(system: tuple[str, str], rows: list[dict[str, object] | None]) -> list[object]:
-    return [name_of_checkpoint(*system), *(cell for row in rows for cell in _standing(row))]
 
 
 def _number(row: dict[str, object] | None) -> float:
