@@ -9,10 +9,9 @@ from types import MappingProxyType
 import polars as pl
 
 from schemas.records import ALL_JUDGES
-from schemas.statuses.cells import CellStatus, HealthMeasure, Total
-from schemas.statuses.people import Against, AgreementMetric, Assessor
+from schemas.statuses.cells import CellStatus, HealthMeasure
+from schemas.statuses.people import AgreementMetric
 from schemas.statuses.rows import CheckStatus
-from schemas.tables.agreement import AGREEMENT
 from schemas.tables.catalogue import TABLES
 from schemas.tables.nights import EXAM, JURY, RELIABILITY
 from schemas.tables.published import HEALTH
@@ -28,7 +27,6 @@ from tasks.publish.report.gallery import Gallery
 from tasks.publish.report.pairs import PairCard
 from tasks.publish.standings.pair_boards import pair_boards
 from tasks.publish.standings.wording import made_by
-from tasks.publish.votes_page import ALL
 
 N_FAILING_SHOWN = 3  # keys of failing rows beside a failed check; the table has a thousand
 
@@ -106,16 +104,6 @@ def checks(tables: Mapping[Table, pl.DataFrame]) -> Checks:
         keys = json.loads(row["failing_keys_json"] or "[]")
         row["first_keys"] = [json.dumps(key, ensure_ascii=False) for key in keys[:N_FAILING_SHOWN]]
     return Checks(failed + [row for row in rows if row not in failed], failed, len(rows) - len(failed))
-
-
-def human_agreement(tables: Mapping[Table, pl.DataFrame]) -> dict[tuple[str, str, str], Row]:
-    """Spearman's correlation of a judge with the raters' mean, by rubric, judge and dimension, where ratings are an input."""
-    chosen = {"metric": AgreementMetric.SPEARMAN, "against": Against.RATERS_MEAN, "model": ALL, "category": Total.MICRO.value}
-    return {
-        (row["rubric_id"], row["subject"], row["dimension"]): row
-        for row in rows_of(tables, AGREEMENT)
-        if all(row[name] == value for name, value in chosen.items()) and row["subject_kind"] == Assessor.JUDGE
-    }
 
 
 def jury_told(rows: list[Row], headlines: Sequence[Board]) -> dict[str, str]:
@@ -204,7 +192,6 @@ def report_page(
         n_again=sum(row.of(HealthMeasure.N_AGAIN) or 0 for row in judges_health),
         failures_figure=failures_figure(judges_health),
         checks=checks(tables),
-        agreement=human_agreement(tables),
         reliability=rows_of(tables, RELIABILITY),
         jury=jury,
         exam=rows_of(tables, EXAM),

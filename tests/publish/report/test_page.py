@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from schemas.tables.agreement import AGREEMENT
 from schemas.tables.catalogue import TABLES
 from schemas.tables.nights import JURY, RELIABILITY
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, DISTRIBUTIONS, HEALTH, STANDINGS
@@ -291,7 +290,7 @@ def test_twenty_thousand_judgements_are_less_than_three_megabytes(large):
     assert len(page) < 3_000_000
 
 
-def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
+def test_reliability_and_jury_stand_there_where_they_are_inputs(small):
     where = {
         "publication_id": small.publication_id,
         "run_date": small.tables[BENCHMARK_LONG]["run_date"][0],
@@ -300,23 +299,6 @@ def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
         "rubric_id": "small",
         "rubric_version": "1",
         "dimension": "overall_score",
-    }
-    agreement = where | {
-        "subject_kind": "judge",
-        "subject": "eye",
-        "against": "__raters_mean__",
-        "model": "__all__",
-        "checkpoint": "__all__",
-        "category": "__micro__",
-        "metric": "spearman",
-        "estimate": 0.7149,
-        "ci_low": 0.61,
-        "ci_high": 0.8,
-        "ci_level": 0.95,
-        "n_items": 40,
-        "n_prompts": 20,
-        "n_raters": 3,
-        "status": "ok",
     }
     reliability = where | {
         "judge_model": "eye",
@@ -345,12 +327,11 @@ def test_agreement_and_reliability_stand_there_where_they_are_inputs(small):
         "status": "ok",
     }
     added = {}
-    for table, row in ((AGREEMENT, agreement), (RELIABILITY, reliability), (JURY, jury)):
+    for table, row in ((RELIABILITY, reliability), (JURY, jury)):
         known = {name: value for name, value in row.items() if name in table.columns}
         added[table] = pl.DataFrame([known], schema=table.empty().schema)
     page = scrape(type(small)(small.lake, small.tables | added, small.provenance).page())
-    found = {(table, column): text for table, _, column, text in page.numbers if table in {"agreement", "reliability", "jury"}}
-    assert found["agreement", "estimate"] == "0.71"
+    found = {(table, column): text for table, _, column, text in page.numbers if table in {"reliability", "jury"}}
     assert (found["reliability", "icc"], found["reliability", "reliability"], found["jury", "estimate"]) == (
         "0.83",
         "0.91",
