@@ -4,7 +4,9 @@ import hashlib
 import io
 import json
 import re
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salon.errors import SalonError
@@ -15,20 +17,54 @@ if TYPE_CHECKING:
     import polars as pl
 
 _IS_ID = re.compile(r"[0-9a-f]{64}")
-_AGREEMENT = "agreement"
+
+
+def open(  # noqa: A001 - `salon.open`, as in `gzip.open`
+    place: str | Path = "lake", benchmark: str | None = None, publication: str | None = None
+) -> Publication:
+    """The current publication of a lake, or the one, or the agreement, whose id begins with `publication` (4 characters or more).
+
+    `place`: the lake's folder, a copy of its `publish` alone, or s3://bucket/prefix. With several benchmarks, name one.
+    Warns where that one was taken back (`salon withdraw`). Raises SalonError that says what there is instead.
+    """
+    found = find(Place.of(place), benchmark, publication)
+    if found.withdrawn:
+        warnings.warn(f"{found.benchmark} {found.publication_id[:12]} was {found.withdrawn}", stacklevel=2)
+    return found
+
+
+def publications(place: str | Path = "lake") -> "pl.DataFrame":
+    """What a lake has published: a row for each benchmark, run date and publication, and whether it is the current one.
+
+    One whose folder is not whole has no run date.
+    """
+    lake = Place.of(place)
+    return _table(lake, _homes(lake))
+
+
+def agreements(place: str | Path = "lake") -> "pl.DataFrame":
+    """The agreements with people or a judge that a lake has published, as `publications` lists those; current is the last one.
+
+    `salon.open(place, publication=…)` opens one, whose tables are read by their names.
+    """
+    lake = Place.of(place)
+    return _table(lake, _of_agreements(_homes(lake)))
 
 
 def find(place: Place, benchmark: str | None, prefix: str | None) -> Publication:
-    """See salon.open."""
+    """The publication or agreement that open() gives, without its warning."""
     homes = [name for name in _homes(place) if benchmark in (None, name)]
     if prefix:
-        both = [*homes, *(f"{home}/{_AGREEMENT}" for home in homes)]
-        found = [pair for pair in _pairs(place, both) if len(prefix) >= 4 and pair[1].startswith(prefix)]
+        found = [
+            pair for pair in _pairs(place, [*homes, *_of_agreements(homes)]) if len(prefix) >= 4 and pair[1].startswith(prefix)
+        ]
     else:
         found = [(home, named[0]) for home in homes if (named := _pointer(place, home))]
     if len(found) == 1:
         return _opened(place, *found[0])
-    there = [(*row, "") for row in listed(place).iter_rows()] + [(*row, "  agreement") for row in agreements(place).iter_rows()]
+    every = _homes(place)
+    there = [(*row, "") for row in _table(place, every).iter_rows()]
+    there += [(*row, "  agreement") for row in _table(place, _of_agreements(every)).iter_rows()]
     known = "\n".join(
         f"  {home}  {day or 'not whole'}  {one[:12]}{kind}{'  current' * bool(is_current)}"
         for home, one, day, is_current, kind in there
@@ -38,16 +74,6 @@ def find(place: Place, benchmark: str | None, prefix: str | None) -> Publication
         f"{what} in {place.root} {_asked(benchmark, prefix, len(found))}; choose one with benchmark= or publication=:\n"
         f"{known or '  none'}"
     )
-
-
-def listed(place: Place) -> "pl.DataFrame":
-    """See salon.publications. Raises SalonError where the place cannot be read."""
-    return _table(place, _homes(place))
-
-
-def agreements(place: Place) -> "pl.DataFrame":
-    """See salon.agreements. Raises SalonError where the place cannot be read."""
-    return _table(place, [f"{home}/{_AGREEMENT}" for home in _homes(place)])
 
 
 def newer(shown: Publication) -> Publication | None:
@@ -111,6 +137,10 @@ def _not_ours(place: Place, name: str, error: Exception) -> SalonError:
 
 def _homes(place: Place) -> list[str]:
     return [name for name in place.children(place.tables) if name != "tables"]
+
+
+def _of_agreements(homes: Iterable[str]) -> list[str]:
+    return [f"{home}/agreement" for home in homes]
 
 
 def _pairs(place: Place, homes: Iterable[str]) -> list[tuple[str, str]]:
