@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -134,12 +134,12 @@ class Plan:
 def plan(file: str | Path, *options: str) -> Plan:
     """What a run would ask, cost and take (`salon plan FILE`); nothing is sent. Raises SalonError with the command's sentence."""
     told = json.loads(_said("plan", str(file), "--json", *options))
-    rubrics, unusable = [PlannedRubric(**row) for row in told["rubrics"]], [Unusable(**row) for row in told["unusable"]]
-    levers, checkpoints = [Lever(**row) for row in told["levers"]], [FoundCheckpoint(**row) for row in told["checkpoints"]]
-    listed: dict[str, list[Any]] = {"rubrics": rubrics, "unusable": unusable, "levers": levers, "checkpoints": checkpoints}
-    listed |= {name: told[name] for name in ("warnings", "notes")}
-    listed["categories"] = [CategorySize(**row) for row in told["categories"]]
-    return Plan(**told | {name: tuple(rows) for name, rows in listed.items()})
+    kinds: dict[str, Callable[..., Any]] = {
+        "rubrics": PlannedRubric, "unusable": Unusable, "levers": Lever, "checkpoints": FoundCheckpoint,
+        "categories": CategorySize,
+    }  # fmt: skip
+    rows = {name: tuple(kind(**row) for row in told[name]) for name, kind in kinds.items()}
+    return Plan(**told | rows | {name: tuple(told[name]) for name in ("warnings", "notes")})
 
 
 def run(file: str | Path, *options: str) -> Publication:

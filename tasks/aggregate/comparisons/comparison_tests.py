@@ -9,15 +9,7 @@ import scipy  # its parts are imported where they are first used
 
 from schemas.statuses.cells import CellStatus, ComparisonTest
 from schemas.tables.table import Row
-from tasks.aggregate.intervals import (
-    LEVEL,
-    ClusteredMean,
-    effective_number,
-    jackknife_error,
-    mean_of_means,
-    rounded,
-    t_quantile,
-)
+from tasks.aggregate.intervals import LEVEL, ClusteredMean, effective_number, jackknife_error, mean_of_means, rounded, t_quantile
 from tasks.aggregate.judged import Array
 from tasks.aggregate.sequential import Look
 from tasks.aggregate.tallies import Tally

@@ -31,22 +31,18 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
         schema={"rubric_id": pl.String, "dimension": pl.String}, orient="row",
     )  # fmt: skip
     asked = mine.join(keys, on="rubric_id").join(answers, on=["request_key", "dimension"], how="left")
-    model, other = pl.col("model"), pl.col("second_model")
-    is_a_first = (model < other) | ((model == other) & (pl.col("checkpoint") < pl.col("second_checkpoint")))
-
-    def end(first: str, second: str) -> dict[str, pl.Expr]:
-        return {
-            "a": pl.when(is_a_first).then(first).otherwise(second),
-            "b": pl.when(is_a_first).then(second).otherwise(first),
-        }
-
-    ends = {name: end(name, f"second_{name}") for name in ("model", "checkpoint")}
-    samples = end("sample_id", "second_sample_id")
+    is_same_model = pl.col("model") == pl.col("second_model")
+    is_a_first = (pl.col("model") < pl.col("second_model")) | (
+        is_same_model & (pl.col("checkpoint") < pl.col("second_checkpoint"))
+    )
+    sides: dict[str, pl.Expr] = {}
+    for name, first in (("model", "model"), ("checkpoint", "checkpoint"), ("sample", "sample_id")):
+        shown, other = pl.col(first), pl.col(f"second_{first}")
+        sides[f"{name}_a"] = pl.when(is_a_first).then(shown).otherwise(other)
+        sides[f"{name}_b"] = pl.when(is_a_first).then(other).otherwise(shown)
     each = asked.select(
         "rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "prompt_id", "category",
-        sample_a=samples["a"], sample_b=samples["b"], is_a_first=is_a_first,
-        model_a=ends["model"]["a"], checkpoint_a=ends["checkpoint"]["a"],
-        model_b=ends["model"]["b"], checkpoint_b=ends["checkpoint"]["b"],
+        is_a_first=is_a_first, **sides,
         is_asked=pl.col("is_asked").fill_null(value=True), is_unanswered=pl.col("is_unanswered").fill_null(value=False),
         won=pl.when(is_a_first).then("score").otherwise(1 - pl.col("score")),
     )  # fmt: skip

@@ -95,9 +95,7 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
     for named, judged in _judged(rows):
         figures, reason = _figures(judged)
         is_ok = reason in (None, ReliabilityReason.ONE_IMAGE_PER_PROMPT)
-        counts = {
-            "n_prompts": len(judged.strata), "n_images": judged.n_images, "n_scores": judged.n_scores, "n_truncated": 0,
-        }  # fmt: skip
+        counts = {"n_prompts": len(judged.strata), "n_images": judged.n_images, "n_scores": judged.n_scores}
         status = {"status": (CellStatus.OK if is_ok else CellStatus.NULL).value, "reason": reason.value if reason else None}
         found.append(named | counts | {"n_repeats_mean": judged.n_repeats} | figures | status)
     return RELIABILITY.frame(found).sort(RELIABILITY.key)

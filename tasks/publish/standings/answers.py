@@ -16,7 +16,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     name = namer(rows)
     # Where there are more checkpoints than are ranked, each is compared with its predecessor all the same.
     compared = [row for row in rows if row["state"] == StandingState.RANKED or row["delta_predecessor"] is not None]
-    measures = {_measure(row) for row in rows}
+    measures = {measure(row) for row in rows}
     said = _best(ranked, name, measures)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
         other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
@@ -26,11 +26,11 @@ def answers(rows: Sequence[Row]) -> list[str]:
 
 def not_ranked(rows: Sequence[Row], name: Callable[[Row], str]) -> list[str]:
     """Who has no rank by one judge, why, and in which measures if not in all: a sentence for each reason."""
-    measures = {_measure(row) for row in rows}
+    measures = {measure(row) for row in rows}
     reasons: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
     for row in sorted(rows, key=oldest_first):
         if row["state"] != StandingState.RANKED:
-            reasons.setdefault((no_rank(row), name(row)), {})[_measure(row)] = None
+            reasons.setdefault((no_rank(row), name(row)), {})[measure(row)] = None
     names: dict[tuple[str, str], list[str]] = {}
     for (reason, one), found in reasons.items():
         names.setdefault((reason, _in(found, measures)), []).append(one)
@@ -128,7 +128,7 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
 
     `before`: the predecessor's own rows. `measures`: all there are, also those in which the two were not compared.
     """
-    other, where = rows[0]["predecessor"], _in(map(_measure, rows), measures)
+    other, where = rows[0]["predecessor"], _in(map(measure, rows), measures)
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
     if not tested:
         reasons = ", or ".join(sorted(set(map(why_not_compared, rows))))
@@ -143,7 +143,7 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
     n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
     open_told = f"These prompts cannot tell {one} from {other}{where if len(rows) == 1 else ''}"
     if len(rows) == 1 and n_turned:
-        missed = _missed([(one, rows[0]), *((other, row) for row in before if _measure(row) == _measure(rows[0]))])
+        missed = _missed([(one, rows[0]), *((other, row) for row in before if measure(row) == measure(rows[0]))])
         told = f"Because of failures, {one} cannot be told from {other}{where}"
         return f"{told}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
     if len(rows) == 1:
@@ -190,7 +190,8 @@ def _missed(rows: Sequence[tuple[str, Row]]) -> str:
     return f"the {' and the '.join(lacks)}" if lacks else "missing scores"
 
 
-def _measure(row: Row) -> tuple[str, str]:
+def measure(row: Row) -> tuple[str, str]:
+    """What a row is of."""
     return row["dimension"], row["category"]
 
 

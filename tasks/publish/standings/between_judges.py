@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import chain
 
 from schemas.statuses.cells import ComparisonVerdict, StandingState
-from tasks.publish.standings.answers import N_NAMED, listed, missing, newest_of, not_ranked
+from tasks.publish.standings.answers import N_NAMED, listed, measure, missing, newest_of, not_ranked
 from tasks.publish.standings.wording import Row, best_first, namer
 
 _TURNED = ComparisonVerdict.FAILURES_COULD_TURN_IT
@@ -21,7 +21,7 @@ def between_judges(rows: Sequence[Row]) -> list[str]:
     judges = sorted({row["judge_model"] for row in rows})
     if len(judges) < 2:
         return []
-    if len({_measure(row) for row in rows}) > 1:
+    if len({measure(row) for row in rows}) > 1:
         said = _newest_on_measures(rows, judges)
     else:
         said = [*_best(rows, judges), *_newest(rows, judges)]
@@ -46,7 +46,7 @@ def _is_by_pair(rows: Sequence[Row]) -> bool:
     """Whether each two checkpoints are a family (`family = "pair"`): with one comparison a measure, where a ranking has more."""
     is_of_many = any((row["n_ranked"] or 0) > 2 for row in rows)
     tested = [row for row in rows if row.get("family")]
-    n_measures = len({_measure(row) for row in tested})
+    n_measures = len({measure(row) for row in tested})
     return is_of_many and all((row.get("n_family") or 0) <= n_measures for row in tested)
 
 
@@ -174,12 +174,12 @@ def _told(one: str, other: str, verdicts: Mapping[str | None, Sequence[str]]) ->
 
 def _newest_on_measures(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
     """The same over several measures: on how many of them, and by which judges it was not tested on some."""
-    n, said = len({_measure(row) for row in rows}), []
+    n, said = len({measure(row) for row in rows}), []
     for (one, other), mine in _pairs(rows):
         verdicts: dict[str, dict[tuple[str, str], str]] = {judge: {} for judge in judges}
         for row in mine:
             if row["verdict_predecessor"] is not None:
-                verdicts[row["judge_model"]][_measure(row)] = row["verdict_predecessor"]
+                verdicts[row["judge_model"]][measure(row)] = row["verdict_predecessor"]
         if any(verdicts.values()):
             untested = {judge: [str(n - len(found))] for judge, found in verdicts.items() if len(found) < n}
             parts = _in_turn(untested, lambda them, few: f"by {them} they were not compared on {few}", "by {} on others")
@@ -216,10 +216,6 @@ def _pairs(rows: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
         for row in mine:
             found.setdefault((one, row["predecessor"]), []).append(row)
     return [*found.items()][:N_NAMED]
-
-
-def _measure(row: Row) -> tuple[str, str]:
-    return row["dimension"], row["category"]
 
 
 def _capital(text: str) -> str:
