@@ -84,6 +84,18 @@ class _Dimension:
     tallied: list[tuple[dict[str, str], Tally]]
     rows: list[Row]
 
+    @property
+    def contestants(self) -> list[Contestant]:
+        """Each cell's tally with its published means, in the order of the tallies."""
+        cells: dict[tuple[object, ...], dict[str, Row]] = {}
+        for row in self.rows:
+            if is_mean_for_prompts_like_these(row):
+                cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
+        return [
+            Contestant(of["judge_model"], of["model"], of["checkpoint"], tally, cells[tuple(of[name] for name in CELL)])
+            for of, tally in self.tallied
+        ]
+
 
 def aggregated(
     judgements: pl.LazyFrame, scores: pl.LazyFrame, replies: pl.LazyFrame, rubrics: Mapping[str, Rubric], run: Settings
@@ -100,13 +112,9 @@ def aggregated(
         answered_by = models_that_answered(health, run.same_models)
         for dimension in _dimensions(judged, read, rubric, run, asked):
             rows[BENCHMARK_LONG] += dimension.rows
-            rows[DISTRIBUTIONS] += [
-                named | row
-                for row in distribution_rows(
-                    judged, dimension.outcomes, rubric, dimension.key, dimension.rows, dimension.expected
-                )
-            ]
-            mine, contestants, expected = run.statistics, _contestants_of(dimension.tallied, dimension.rows), dimension.expected
+            mine, contestants, expected = run.statistics, dimension.contestants, dimension.expected
+            steps = distribution_rows(judged, dimension.outcomes, rubric, dimension.key, dimension.rows, expected)
+            rows[DISTRIBUTIONS] += [named | row for row in steps]
             is_main = is_primary(rubric.id, dimension.key, read, mine.primary)
             lines = Lines(before, run.baseline)
             held = comparison_rows(judged, contestants, expected, mine, lines, answered_by=answered_by, is_headline=is_main)
@@ -170,7 +178,7 @@ def headline_rows(
     found: list[Row] = []
     for dimension in _dimensions(judged, read, rubric, run, asked):
         if is_primary(rubric.id, dimension.key, read, run.statistics.primary):
-            contestants = _contestants_of(dimension.tallied, dimension.rows)
+            contestants = dimension.contestants
             lines = Lines(run.lineage.before((one.model, one.checkpoint) for one in contestants), run.baseline)
             rows = comparison_rows(
                 judged, contestants, dimension.expected, run.statistics, lines, answered_by={}, is_headline=True
@@ -233,15 +241,3 @@ def cells(
 ) -> pl.DataFrame:
     """The means of one run, sorted. Raises RubricError where a judgement's rubric is not given."""
     return means_for_prompts_like_these(long_table(judgements.lazy(), scores.lazy(), rubrics, run))
-
-
-def _contestants_of(tallied: Sequence[tuple[dict[str, str], Tally]], rows: Sequence[Row]) -> list[Contestant]:
-    """Each cell's tally with its published means, in the order of the tallies."""
-    cells: dict[tuple[object, ...], dict[str, Row]] = {}
-    for row in rows:
-        if is_mean_for_prompts_like_these(row):
-            cells.setdefault(tuple(row[name] for name in CELL), {})[str(row["category"])] = row
-    return [
-        Contestant(address["judge_model"], address["model"], address["checkpoint"], tally, cells[tuple(address[n] for n in CELL)])
-        for address, tally in tallied
-    ]

@@ -105,15 +105,11 @@ def leaderboard_rows(
 
 def leading(cells: pl.DataFrame, *, category: str = Total.MACRO.value, is_headline_only: bool = True) -> list[dict[str, object]]:
     """The cells that the rows of the leaderboard are made of, in its order: by rank, then by mean."""
-    chosen = means_for_prompts_like_these(cells).filter(pl.col("category") == category)
+    chosen = means_for_prompts_like_these(cells).filter(pl.col("category") == category).to_dicts()
     if is_headline_only:
         leading_ones = headlines(cells)
-        return _in_order(row for row in chosen.to_dicts() if (row["rubric_id"], row["dimension"]) in leading_ones)
-    return _in_order(chosen.to_dicts())
-
-
-def _in_order(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
-    return sorted(rows, key=lambda row: (*(row[name] for name in BOARD), *best_first(row)))
+        chosen = [row for row in chosen if (row["rubric_id"], row["dimension"]) in leading_ones]
+    return sorted(chosen, key=lambda row: (*(row[name] for name in BOARD), *best_first(row)))
 
 
 def leaderboard(rows: Sequence[LeaderboardRow]) -> pl.DataFrame:

@@ -86,11 +86,26 @@ def boards(tables: Mapping[Table, pl.DataFrame]) -> list[Board]:
     means, primary = means_for_prompts_like_these(cells), headlines(cells)
     costs = _costs(rows_of(tables, HEALTH))
     compared, shares = (_by_board(rows_of(tables, table)) for table in (COMPARISONS, DISTRIBUTIONS))
+    kinds = (ComparisonKind.PREDECESSOR, ComparisonKind.BASELINE)
     found = []
     for index, (key, mine) in enumerate(sorted(_by_board(means.to_dicts()).items())):
         macro = [_standing(row, costs) for row in mine if row["category"] == Total.MACRO]
-        is_headline = (key[0], key[2]) in primary
-        found.append(_board(f"board-{index + 1}", key, mine, macro, is_headline, compared[key], shares[key]))
+        made = Board(
+            anchor=f"board-{index + 1}",
+            rubric_id=key[0],
+            judge_model=key[1],
+            dimension=key[2],
+            scale_low=mine[0]["scale_low"],
+            scale_high=mine[0]["scale_high"],
+            is_headline=(key[0], key[2]) in primary,
+            has_total=any(row["reason"] not in NO_TOTAL for row in macro),
+            rows=sorted(macro, key=best_first),
+            categories=sorted({row["category"] for row in mine} - set(TOTALS)),
+            cells={(row["model"], row["checkpoint"], row["category"]): row for row in mine},
+            deltas=[row for row in compared[key] if row["category"] == Total.MACRO and row["comparison"] in kinds],
+            shares=[row for row in shares[key] if row["category"] == Total.MACRO],
+        )
+        found.append(made)
     return sorted(found, key=lambda board: (board.rubric_id, board.judge_model, not board.is_headline, board.anchor))
 
 
@@ -129,33 +144,6 @@ def rows_of(tables: Mapping[Table, pl.DataFrame], table: Table) -> list[Row]:
     turn = {one: n for n, one in enumerate(sorted({*chain(*(frame[name].drop_nulls() for name in named))}, key=natural_key))}
     in_turn = {name: pl.col(name).replace_strict(turn, default=None, return_dtype=pl.Int64) for name in named if turn}
     return frame.sort([in_turn.get(name, pl.col(name)) for name in table.key]).to_dicts()
-
-
-def _board(
-    anchor: str,
-    key: tuple[str, ...],
-    cells: list[Row],
-    macro: list[Row],
-    is_headline: bool,
-    compared: list[Row],
-    shares: list[Row],
-) -> Board:
-    kinds = (ComparisonKind.PREDECESSOR, ComparisonKind.BASELINE)
-    return Board(
-        anchor=anchor,
-        rubric_id=key[0],
-        judge_model=key[1],
-        dimension=key[2],
-        scale_low=cells[0]["scale_low"],
-        scale_high=cells[0]["scale_high"],
-        is_headline=is_headline,
-        has_total=any(row["reason"] not in NO_TOTAL for row in macro),
-        rows=sorted(macro, key=best_first),
-        categories=sorted({row["category"] for row in cells} - set(TOTALS)),
-        cells={(row["model"], row["checkpoint"], row["category"]): row for row in cells},
-        deltas=[row for row in compared if row["category"] == Total.MACRO and row["comparison"] in kinds],
-        shares=[row for row in shares if row["category"] == Total.MACRO],
-    )
 
 
 def _standing(cell: Row, costs: Mapping[tuple[str, ...], float | None]) -> Row:
