@@ -36,8 +36,8 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
         is_same_model & (pl.col("checkpoint") < pl.col("second_checkpoint"))
     )
     sides: dict[str, pl.Expr] = {}
-    for name, first in (("model", "model"), ("checkpoint", "checkpoint"), ("sample", "sample_id")):
-        shown, other = pl.col(first), pl.col(f"second_{first}")
+    for name, column in (("model", "model"), ("checkpoint", "checkpoint"), ("sample", "sample_id")):
+        shown, other = pl.col(column), pl.col(f"second_{column}")
         sides[f"{name}_a"] = pl.when(is_a_first).then(shown).otherwise(other)
         sides[f"{name}_b"] = pl.when(is_a_first).then(other).otherwise(shown)
     each = asked.select(
