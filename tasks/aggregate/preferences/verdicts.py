@@ -31,15 +31,12 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
         schema={"rubric_id": pl.String, "dimension": pl.String}, orient="row",
     )  # fmt: skip
     asked = mine.join(keys, on="rubric_id").join(answers, on=["request_key", "dimension"], how="left")
-    is_same_model = pl.col("model") == pl.col("second_model")
-    is_a_first = (pl.col("model") < pl.col("second_model")) | (
-        is_same_model & (pl.col("checkpoint") < pl.col("second_checkpoint"))
-    )
+    model, other = pl.col("model"), pl.col("second_model")
+    is_a_first = (model < other) | ((model == other) & (pl.col("checkpoint") < pl.col("second_checkpoint")))
     sides: dict[str, pl.Expr] = {}
     for name, column in (("model", "model"), ("checkpoint", "checkpoint"), ("sample", "sample_id")):
-        shown, other = pl.col(column), pl.col(f"second_{column}")
-        sides[f"{name}_a"] = pl.when(is_a_first).then(shown).otherwise(other)
-        sides[f"{name}_b"] = pl.when(is_a_first).then(other).otherwise(shown)
+        sides[f"{name}_a"] = pl.when(is_a_first).then(column).otherwise(f"second_{column}")
+        sides[f"{name}_b"] = pl.when(is_a_first).then(f"second_{column}").otherwise(column)
     each = asked.select(
         "rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "prompt_id", "category",
         is_a_first=is_a_first, **sides,
