@@ -18,11 +18,11 @@ _OF_SEVERAL = (ReplyFormat.LINES, ReplyFormat.LIST)
 
 def rule_problems(rubric: Rubric) -> Iterator[str]:
     """A sentence for every rule that names what is not there, can never hold, or forbids every score."""
-    dimensions = {dimension.key: dimension for dimension in rubric.dimensions}
+    dimensions = {one.key: one for variant in rubric.variants.values() for one in variant.dimensions}
     for rule in rubric.rules:
         for key in rule.dimensions:
             if key not in dimensions:
-                yield f"rule {rule.name!r} names the unknown dimension {key!r}; available: {', '.join(dimensions)}"
+                yield f"rule {rule.name!r} names {key!r}, which is no dimension that a reply says; those are: {', '.join(dimensions)}"
             else:
                 yield from _bound_problems(rule, dimensions[key])
         for condition in rule.when:

@@ -86,8 +86,9 @@ def _shown(value: object) -> object:
 
 
 def bounds(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
-    """For every dimension of every variant the inclusive [low, high] that the scale and the holding rules leave."""
-    narrowed = {dimension.key: (dimension.minimum, dimension.maximum) for dimension in rubric.dimensions}
+    """For every dimension that a reply of any variant says, the inclusive [low, high] that scale and holding rules leave."""
+    said = (dimension for variant in rubric.variants.values() for dimension in variant.dimensions)
+    narrowed = {dimension.key: (dimension.minimum, dimension.maximum) for dimension in said}
     for rule in rubric.rules:
         if _holds(rubric, rule, facts):
             _narrow(narrowed, rule)

@@ -4,7 +4,9 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Condition, Rubric, Rule
 from rubrics.rules import bounds, facts, unusable_fact, violations
+from tasks.validate.scales import rule_frame
 
 Write = Callable[..., Path]
 ALL = find_rubrics(["interleaved", "image_aspects", "caption", "composition", "alignment"], [SHIPPED])
@@ -92,6 +95,19 @@ def test_bounds_hold_every_dimension_of_every_variant() -> None:
     assert bounds(INTERLEAVED, {"text_is_null": True}) == dict(zip(FOUR, [(0, 0), (0, 5), (0, 5), (0, 0)], strict=True))
     assert set(bounds(ALL["composition"], {}).values()) == {(0, 10)}
     assert len(bounds(ALL["composition"], {})) == 18
+
+
+@pytest.mark.parametrize("change", [{"is_lower_better": True}, {}], ids=["better_when_lower", "of_items"])
+def test_a_rule_binds_also_what_tables_have_in_another_form(change: dict[str, Any]) -> None:
+    variant = CAPTION.variants[None]
+    said = tuple(replace(one, **change) for one in variant.dimensions)
+    rule = Rule("theme", (Condition("caption_type", one_of=("style",)),), ("score",), None, 2)
+    mine = replace(variant, dimensions=said, is_of_items=not change)
+    rubric, known = replace(CAPTION, rules=(rule,), variants={None: mine}), {"caption_type": "style"}
+    assert violations(rubric, {"score": 3}, known) == {"score": (0, 2)}
+    asked = pl.DataFrame({"rubric_id": [rubric.id], "variant": [None], "facts_json": ['{"caption_type": "style"}']})
+    (row,) = rule_frame({rubric.id: rubric}, asked.with_columns(pl.col("variant").cast(pl.String))).to_dicts()
+    assert (row["rule_low"], row["rule_high"]) == (None, 2)
 
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
