@@ -152,7 +152,7 @@ def run(file: str | Path, *options: str) -> Publication:
     published = _PUBLISHED.findall(done.stdout)
     if done.returncode not in (0, _BLOCKED) or not published:  # where a data check stops it, it publishes nothing
         raise _error(done)
-    said = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    said = tomllib.loads(Path(file).read_text(encoding="utf-8-sig"))
     lake = str(said.get("lake", "lake/"))
     place = Place.of(lake if lake.startswith("s3://") else Path(file).resolve().parent / lake)
     return find(place, said["name"], published[-1])
@@ -190,7 +190,7 @@ def _error(done: "subprocess.CompletedProcess[str]") -> SalonError:
 def _ended(*arguments: str, given: str | None = None) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-P", str(_COMMAND), *arguments]
     pipe = subprocess.PIPE
-    told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "SALON_LOG_FORMAT": ""}
+    told = os.environ | {"NO_COLOR": "1", "COLUMNS": "120", "SALON_LOG_FORMAT": "", "PYTHONIOENCODING": "utf-8:backslashreplace"}
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", env=told) as process:
         try:
             out, error = process.communicate(given or "")

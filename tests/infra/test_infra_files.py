@@ -4,7 +4,9 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 import yaml
 
 from flows.commands.serving import WORKER_GRACE_S
+from flows.prefect_flows import BLOCKED, NOT_CURRENT
 from flows.serving.deploying import DRAIN_MARGIN_S, grace_s
 from flows.serving.deployment_files import INFRA, automations, filled
 from schemas.benchmark.file import Benchmark, Limits
@@ -155,6 +158,31 @@ def test_a_run_is_given_up_only_after_many_heartbeats() -> None:
     assert len(watches) == 2
     for watch in watches:
         assert watch.trigger.within.total_seconds() >= max(5 * every_s, 180), "a server that is away for two minutes is no reason"
+
+
+def test_the_watch_knows_every_name_a_run_ends_with() -> None:
+    """Prefect's event carries the state's name: one that is not expected is taken for a run that is gone."""
+    watches = [found for found in automations(filled(BENCHMARK, "f", "p"), None) if found.trigger.posture == "Proactive"]
+    ended = {f"prefect.flow-run.{name}" for name in (BLOCKED, NOT_CURRENT, "Completed", "Failed", "Crashed", "Cancelled")}
+    assert [ended - watch.trigger.expect for watch in watches] == [set(), set()]
+
+
+def test_secrets_are_in_no_wheel_and_not_in_git(tmp_path: Path) -> None:
+    """Where infra/compose.yaml has people write them."""
+    root = INFRA.parent
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, tmp_path)
+    for name in ("salon", "infra"):
+        shutil.copytree(root / name, tmp_path / name, ignore=shutil.ignore_patterns("secrets", "__pycache__"))
+    (tmp_path / "infra/secrets").mkdir()
+    (tmp_path / "infra/secrets/keys.env").write_text("KEY=canary")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "out"]
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "out").glob("*.whl")
+    packed = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith("infra/compose.yaml") for name in packed)
+    assert not [name for name in packed if "secrets/" in name]
+    assert "/infra/secrets/" in (root / ".gitignore").read_text().splitlines()
 
 
 def test_a_file_name_is_data(tmp_path: Path) -> None:

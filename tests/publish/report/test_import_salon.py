@@ -176,6 +176,12 @@ def test_an_error_is_the_sentence_also_where_operators_have_lines_of_json(monkey
         salon.parse("nonesuch", ["4"])
 
 
+def test_a_sentence_is_read_whatever_the_environment_says_texts_are_written_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    with pytest.raises(salon.SalonError, match=r"n\u00e9\.toml does not exist"):
+        salon.plan("n\u00e9.toml")
+
+
 def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(
     tmp_path: Path, drawn: Callable[..., bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,7 +191,8 @@ def test_a_run_from_python_gives_back_its_publication_also_a_blocked_one(
         (tmp_path / "pics" / name).write_bytes(drawn(number))
     row = '{"image": "./pics/a.png", "before": ["pics/b.png", "pics/a.png"], "prompt": "a cube", "model": "m", "checkpoint": "c"}'
     (tmp_path / "m.jsonl").write_text(f"{row}\n{row}\n")
-    (tmp_path / "b.toml").write_text("""\
+    (tmp_path / "b.toml").write_text(
+        """\
 name = "mine"
 [[sources]]
 reader = "manifest"
@@ -196,7 +203,9 @@ id = "alignment"
 [[judges]]
 model = "gpt-4o"
 recorded = true
-""")
+""",
+        encoding="utf-8-sig",
+    )  # as editors of Windows write it
     plan = salon.plan(tmp_path / "b.toml")
     assert (plan.n_samples, plan.n_usable, plan.n_requests, plan.n_to_ask, plan.online_usd) == (2, 1, 1, 0, 0)
     assert [(one.rubric_id, one.judge_model, one.n_requests) for one in plan.rubrics] == [("alignment", "gpt-4o", 1)]
