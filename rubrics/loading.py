@@ -199,6 +199,7 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
         parts[name] = replace(request, id=declared.id, version=declared.version, variants={None: variant})
     first = next(iter(requests.values()))
     _check_units(folder, declared, requests)
+    _check_questions(folder, requests)
     needs = tuple(dict.fromkeys(column for one in requests.values() for column in one.needs))
     pictures = tuple(dict.fromkeys(role for one in requests.values() for role in one.roles))
     may_be_null = {name for one in requests.values() for name in one.may_be_null}
@@ -220,3 +221,14 @@ def _check_units(folder: Path, declared: Declaration, requests: Mapping[str, Rub
             is_column(name if name not in roles else "image")
         except ValueError as error:
             raise refusal(folder, f"unit: {error}") from error
+
+
+def _check_questions(folder: Path, requests: Mapping[str, Rubric]) -> None:
+    """Raise RubricError for two requests that show a judge the same: it would be one request, and its reply read once."""
+    asked: list[tuple[object, ...]] = []
+    for name, one in requests.items():
+        question = (one.messages, one.variants[None].prompt, one.examples)
+        if question in asked:
+            first = list(requests)[asked.index(question)]
+            raise refusal(folder, f"requests {first!r} and {name!r} ask the same; put their dimensions in one of them")
+        asked.append(question)

@@ -1,6 +1,7 @@
 """A rubric of two fixed requests about each sample, from the source to the published figures over both."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,24 @@ def test_figures_are_made_over_the_answers_to_both(tmp_path: Path, provider: Any
 def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(RubricError, match=message):
         load_rubric(write_rubric(tmp_path, change))
+
+
+def test_two_requests_that_ask_the_same_are_refused(tmp_path: Path) -> None:
+    """One reply would be theirs, and read by one of them alone."""
+    rubric = write_rubric(tmp_path)
+    shutil.rmtree(rubric / "natural")
+    shutil.copytree(rubric / "done", rubric / "natural")
+    declared = rubric / "natural/rubric.toml"
+    again = (
+        DONE.replace('id = "done"', 'id = "natural"')
+        .replace('key = "done"', 'key = "natural"')
+        .replace('key = "kept"', 'key = "x"')
+    )
+    declared.write_text(again)
+    with pytest.raises(RubricError, match="requests 'done' and 'natural' ask the same; put their dimensions in one of them"):
+        load_rubric(rubric)
+    (rubric / "natural/prompt.txt").write_text("Another question: {instruction}?")
+    load_rubric(rubric)
 
 
 def test_each_request_is_linted_and_changes_the_digest(tmp_path: Path) -> None:
