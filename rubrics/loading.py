@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -225,10 +226,11 @@ def _check_units(folder: Path, declared: Declaration, requests: Mapping[str, Rub
 
 def _check_questions(folder: Path, requests: Mapping[str, Rubric]) -> None:
     """Raise RubricError for two requests that show a judge the same: it would be one request, and its reply read once."""
-    asked: list[tuple[object, ...]] = []
-    for name, one in requests.items():
-        question = (one.messages, one.variants[None].prompt, one.examples)
-        if question in asked:
-            first = list(requests)[asked.index(question)]
-            raise refusal(folder, f"requests {first!r} and {name!r} ask the same; put their dimensions in one of them")
-        asked.append(question)
+    for (first, one), (second, other) in combinations(requests.items(), 2):
+        if _question(one) == _question(other):
+            raise refusal(folder, f"requests {first!r} and {second!r} ask the same; put their dimensions in one of them")
+
+
+def _question(request: Rubric) -> tuple[object, ...]:
+    """All that its messages are made of, before a sample's values are put in."""
+    return request.messages, request.variants[None].prompt, request.needs, request.slots, request.value_maps, request.examples

@@ -205,6 +205,9 @@ def test_two_requests_that_ask_the_same_are_refused(tmp_path: Path) -> None:
         load_rubric(rubric)
     (rubric / "natural/prompt.txt").write_text("Another question: {instruction}?")
     load_rubric(rubric)
+    (rubric / "natural/prompt.txt").write_text(PROMPTS["done"])
+    declared.write_text(f'value_maps = {{ instruction = {{ "make it red" = "paint it" }} }}\n{again}')
+    load_rubric(rubric)  # the same text, filled with other words
 
 
 def test_each_request_is_linted_and_changes_the_digest(tmp_path: Path) -> None:
