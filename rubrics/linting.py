@@ -18,7 +18,7 @@ _OF_SEVERAL = (ReplyFormat.LINES, ReplyFormat.LIST)
 
 def rule_problems(rubric: Rubric) -> Iterator[str]:
     """A sentence for every rule that names what is not there, can never hold, or forbids every score."""
-    dimensions = {one.key: one for variant in rubric.variants.values() for one in variant.dimensions}
+    dimensions = {dimension.key: dimension for dimension in rubric.said}
     for rule in rubric.rules:
         for key in rule.dimensions:
             if key not in dimensions:

@@ -238,6 +238,11 @@ class Rubric:
         return tuple({d.key: d for v in self.variants.values() for d in v.published}.values())
 
     @property
+    def said(self) -> tuple[Dimension, ...]:
+        """Every dimension that a reply says, of every variant, once each."""
+        return tuple({d.key: d for v in self.variants.values() for d in v.dimensions}.values())
+
+    @property
     def keys_in_every_variant(self) -> frozenset[str]:
         """The dimensions for which a total over categories exists (DESIGN: asked in every category)."""
         asked = [self.variants[None]] if self.requests else self.variants.values()

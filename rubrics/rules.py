@@ -87,8 +87,7 @@ def _shown(value: object) -> object:
 
 def bounds(rubric: Rubric, facts: Mapping[str, object]) -> dict[str, tuple[float, float]]:
     """For every dimension that a reply of any variant says, the inclusive [low, high] that scale and holding rules leave."""
-    said = (dimension for variant in rubric.variants.values() for dimension in variant.dimensions)
-    narrowed = {dimension.key: (dimension.minimum, dimension.maximum) for dimension in said}
+    narrowed = {dimension.key: (dimension.minimum, dimension.maximum) for dimension in rubric.said}
     for rule in rubric.rules:
         if _holds(rubric, rule, facts):
             _narrow(narrowed, rule)

@@ -111,7 +111,7 @@ def _batches(keys: Keys, scores: pl.LazyFrame, rubric: Rubric) -> Iterator[pl.Da
     dimensions = pl.Enum([dimension.key for dimension in rubric.dimensions])
     is_scored = pl.col("status") == ScoreStatus.SCORED.value
     is_mine = pl.col("rubric_id") == rubric.id
-    if rubric.is_of_lists or any(one.is_lower_better for variant in rubric.variants.values() for one in variant.dimensions):
+    if rubric.is_of_lists or any(one.is_lower_better for one in rubric.said):
         is_mine &= pl.col("dimension").is_in(
             dimensions.categories.to_list()
         )  # no table has the others, nor what each item was answered

@@ -28,6 +28,7 @@ from tasks.aggregate.standings import rank_ranges
 from tasks.aggregate.tables import Settings
 from tasks.stopping import check_not_stopped
 
+_BOARD = ("rubric_id", "dimension", "judge_model")
 Plans = Mapping[tuple[str, str], Plan]
 """By rubric and judge."""
 Categories = Mapping[tuple[str, str], Sequence[str]]
@@ -116,9 +117,6 @@ def _of_win_rate(row: Row, benchmark: str) -> Row:
     """A corrected row with its address."""
     address = [benchmark, *(row[name] for name in PREFERENCES.key)]
     return row | {"pair_id": hashlib.sha256(canonical_json(address)).hexdigest()[:12]}
-
-
-_BOARD = ("rubric_id", "dimension", "judge_model")
 
 
 def without_verdict(rating_pairs: Iterable[Row], win_rates: Iterable[Row]) -> list[Row]:

@@ -25,6 +25,8 @@ from tasks.publish.explain.judgements import OUTCOME, UNSCORED, ExplainedJudgeme
 from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
 from tasks.publish.reading import Publication, load_cells
 
+_ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -139,9 +141,6 @@ def members_of(lake: Lake, ids: Mapping[str, str], cell: Mapping[str, Any], cell
     is_failure = pl.col("score_status").ne_missing(ScoreStatus.SCORED.value)
     found = asked.with_columns(**OUTCOME, is_failure=is_failure)
     return found.sort("is_failure", "score", "sample_id", "repeat", descending=[True, False, False, False])
-
-
-_ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
 
 def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication") -> dict[str, Any]:
