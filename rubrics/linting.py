@@ -22,7 +22,7 @@ def rule_problems(rubric: Rubric) -> Iterator[str]:
     for rule in rubric.rules:
         for key in rule.dimensions:
             if key not in dimensions:
-                yield f"rule {rule.name!r} names {key!r}, no dimension that a reply says; available: {', '.join(dimensions)}"
+                yield f"rule {rule.name!r} names the unknown dimension {key!r}; available: {', '.join(dimensions)}"
             else:
                 yield from _bound_problems(rule, dimensions[key])
         for condition in rule.when:
