@@ -13,7 +13,8 @@ from sqlalchemy.engine import Connection
 
 from schemas.errors import InputError
 from tasks.judge.batch.usage import give_back_reserved
-from tasks.judge.provider.base import Provider, is_loopback
+from tasks.judge.provider.base import Provider
+from tasks.judge.provider.transport import is_loopback
 from tasks.ledger.claims import forget
 from tasks.ledger.process_identity import Process
 from tasks.ledger.spent import IS_SENT

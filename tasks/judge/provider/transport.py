@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from dataclasses import fields, replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -12,7 +13,6 @@ from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES, REPLY_WAITING_BYTES
 from schemas.statuses.rows import LOST_ON_THE_WAY, ReplyStatus
 from tasks.api_keys import N_SECRET_CHARACTERS, Spelled, key_named, may_be_a_word
-from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.provider.failures import one_line
 from tasks.judge.provider.json_bodies import joined_tokens
@@ -26,6 +26,15 @@ _TEXTS = tuple(one.name for one in fields(Answer) if one.type == (str | None) an
 """What an answer says in a provider's words, its error apart: a field that is added is cleaned like the others."""
 _N_QUERY_CHARACTERS = 6
 """Of a value in the address's query to be taken for a secret: versions and flags are shorter."""
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is this machine's."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def proxy_of(address: str) -> str | None:

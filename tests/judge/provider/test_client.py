@@ -18,12 +18,12 @@ from schemas.errors import InputError, MissingKeyError
 from schemas.input_budget import REPLY_BYTES
 from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.budget.cost import Costs
-from tasks.judge.provider.base import is_loopback, provider_of
+from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
 from tasks.judge.provider.openai.client import OpenAIProvider
 from tasks.judge.provider.openai.payload import make_payload
 from tasks.judge.provider.payload import PIECE_BYTES
-from tasks.judge.provider.transport import Secrets, endpoint
+from tasks.judge.provider.transport import Secrets, endpoint, is_loopback
 from tests.judge.misbehaving import Play, misbehaving, whole
 
 ROOT = Path(__file__).parents[3]

@@ -9,9 +9,9 @@ from typing import Any
 from schemas.errors import InputError
 from tasks.judge.provider.anthropic.batch_api import AnthropicBatches
 from tasks.judge.provider.anthropic.messages import read_answer, read_failure
+from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_calls import BatchCalls
 from tasks.judge.provider.exchange import Payload, RequestPicture
-from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.payload import media_type, n_images, refuse, spliced, without
 
 API_VERSION = "2023-06-01"
@@ -31,7 +31,7 @@ _NOT_IN_SCHEMAS = frozenset({"minimum", "maximum", "multipleOf"})
 _SYSTEM_ROLES = ("system", "developer")
 
 
-class AnthropicProvider(HttpJudge):
+class AnthropicProvider(Provider):
     """One judge behind Anthropic's API, or an endpoint that speaks it: see base.Provider."""
 
     DEFAULT_BASE_URL = "https://api.anthropic.com/v1"

@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import quote
 
 from schemas.errors import InputError
+from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_calls import BatchCalls
 from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
 from tasks.judge.provider.gemini.responses import read_answer, read_failure
-from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.payload import media_type, n_images, refuse, spliced
 
 _CONFIG = "generationConfig"
@@ -40,7 +40,7 @@ _NOT_CONFIG = {"candidateCount": "use repeats", "candidate_count": "use repeats"
 _ROLES = {"user": "user", "assistant": "model"}
 
 
-class GeminiProvider(HttpJudge):
+class GeminiProvider(Provider):
     """One judge behind the Gemini API, or an endpoint that speaks it: see base.Provider."""
 
     DEFAULT_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"

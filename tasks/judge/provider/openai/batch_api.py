@@ -15,7 +15,6 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 from schemas.errors import StoreError
 from schemas.input_budget import BATCH_RESULTS_BYTES
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.batch_api import CallFailedError, ProviderBatch
 from tasks.judge.provider.batch_calls import CALL_DEADLINE_S, read_object, transfer_s, write_results
 from tasks.judge.provider.exchange import Answer, Ended
@@ -24,7 +23,7 @@ from tasks.judge.provider.json_bodies import listed, mapping, text
 from tasks.judge.provider.openai.batch_files import ASKED_PATH, TOKEN_NAME, read_batch, read_results, request_line
 from tasks.judge.provider.openai.responses import read_answer
 from tasks.judge.provider.openai.sdk_wire import ReplyCap
-from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, Secrets, no_response
+from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, Secrets, is_loopback, no_response
 
 READ_TIMEOUT_S = 60.0
 MAX_PAGES = 100

@@ -1,4 +1,4 @@
-"""The client of endpoints that speak OpenAI's API. What it shares with other providers over HTTP is ../http_judge.py."""
+"""The client of endpoints that speak OpenAI's API. What it shares with other providers over HTTP is ../base.py."""
 
 import asyncio
 import os
@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from schemas.benchmark.judges import Judge
+from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_api import BatchFiles
 from tasks.judge.provider.exchange import Payload, RequestPicture
-from tasks.judge.provider.http_judge import HttpJudge
 from tasks.judge.provider.openai.batch_files import read_results, request_line
 from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.responses import read_answer
@@ -36,7 +36,7 @@ _AZURE_HOSTS = (
 _AZURE_PATH = "/openai/deployments/"
 
 
-class OpenAIProvider(HttpJudge):
+class OpenAIProvider(Provider):
     """One judge behind one endpoint: see base.Provider."""
 
     DEFAULT_BASE_URL = DEFAULT_BASE_URL

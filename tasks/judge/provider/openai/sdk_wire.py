@@ -11,9 +11,8 @@ import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from schemas.input_budget import REPLY_WAITING_BYTES
-from tasks.judge.provider.base import is_loopback
 from tasks.judge.provider.exchange import Payload
-from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, refuse_packed
+from tasks.judge.provider.transport import CONNECT_TIMEOUT_S, capped, is_loopback, refuse_packed
 from tasks.judge.provider.wire import Response
 
 
