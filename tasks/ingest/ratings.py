@@ -12,9 +12,10 @@ from schemas.errors import InputError, SourceError
 from schemas.json_text import loads
 from schemas.pointers import MISSING, look_up, steps
 from schemas.statuses.people import UNNAMED, Assessor, RatingStatus, is_named, is_reserved
+from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.readers.tables import SUFFIXES, records
-from tasks.ingest.values import BadValueError, is_equal, listed, text_of
+from tasks.ingest.values import BadValueError, is_equal, text_of
 
 IDENTIFIERS = ("sample_id", "item_id", "image")
 """What can name a sample, the surest first."""
@@ -90,16 +91,16 @@ def _check_columns(ratings: Ratings, row: Mapping[str, Any], there: Sequence[str
     mapped = {*ratings.columns.values(), *ratings.where, *(value.at for value in ratings.values)}
     for pointer in sorted(mapped):
         if pointer not in known and str(steps(pointer)[0]) not in known:
-            raise SourceError(f"{place} has no column {pointer!r}, which [ratings] names; its columns: {listed(known)}")
+            raise SourceError(f"{place} has no column {pointer!r}, which [ratings] names; its columns: {columns_told(known)}")
     if not any(ratings.columns.get(name, name) in known or name in ratings.columns for name in IDENTIFIERS):
         raise SourceError(
             f"{place} does not name a sample: map one of {', '.join(IDENTIFIERS)} under [ratings] columns; its columns: "
-            f"{listed(known)}"
+            f"{columns_told(known)}"
         )
     if not ratings.values and "rating" not in ratings.columns and "rating" not in known:
         raise SourceError(
             f'{place} has no column "rating"; map it under [ratings] columns, or list the columns that hold ratings as '
-            f"[[ratings.values]]; its columns: {listed(known)}"
+            f"[[ratings.values]]; its columns: {columns_told(known)}"
         )
 
 

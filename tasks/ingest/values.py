@@ -2,13 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from schemas.identities import canonical_json
 from schemas.input_budget import CELL_PICTURES, NAME_CHARACTERS, TEXT_CHARACTERS
-from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 
 NUMBERED: Final = r"(.+?)[\s_-]+\(?(?:seed|s)?[\s_=-]*([0-9]+)\)?"
@@ -124,11 +122,6 @@ def is_equal(found: object, wanted: str | float | bool) -> bool:
     if isinstance(found, str) and not isinstance(wanted, str):
         return found.strip().lower() == text_of(wanted)
     return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
-
-
-def listed(names: Iterable[object]) -> str:
-    """Names out of data for a message: the first forty, each clipped."""
-    return columns_told(names)
 
 
 def _show(value: object) -> str:

@@ -11,12 +11,13 @@ from schemas.pointers import steps
 from schemas.statuses.people import RatingStatus
 from schemas.tables.agreement import VOTES
 from schemas.tables.table import Row, conform
+from tasks.delimited import columns_told
 from tasks.ingest.paths import encodable, quote
 from tasks.ingest.rating_matching import N_EXAMPLES, matched, natural
 from tasks.ingest.ratings import IDENTIFIERS, NARROWING, name_of_rater, rating_files, text_at, value_at, whose, why_reserved
 from tasks.ingest.ratings_left_out import check_named, settle_repeats
 from tasks.ingest.readers.tables import records
-from tasks.ingest.values import is_equal, listed
+from tasks.ingest.values import is_equal
 
 SIDES = ("a", "b")
 BY_PROMPT = (*IDENTIFIERS, "prompt")
@@ -55,20 +56,20 @@ def read_votes(paths: Sequence[Path], votes: Votes, dimension: str) -> Iterator[
 
 
 def _check_columns(votes: Votes, known: Sequence[str], place: str) -> None:
-    mapped = {*votes.columns.values(), *votes.where}
+    mapped, there = {*votes.columns.values(), *votes.where}, columns_told(known)
     for pointer in sorted(mapped):
         if pointer not in known and str(steps(pointer)[0]) not in known:
-            raise SourceError(f"{place} has no column {pointer!r}, which [ratings.votes] names; its columns: {listed(known)}")
+            raise SourceError(f"{place} has no column {pointer!r}, which [ratings.votes] names; its columns: {there}")
     has = {name for name in NAMES if name in votes.columns or name in known}
     for side in SIDES:
         names = [f"{name}_{side}" for name in IDENTIFIERS]
         if not has & {*names, "prompt"}:
             raise SourceError(
                 f"{place} does not name sample {side}: map one of {', '.join(names)}, or prompt with model_{side} and "
-                f"checkpoint_{side}, under [ratings.votes] columns; its columns: {listed(known)}"
+                f"checkpoint_{side}, under [ratings.votes] columns; its columns: {there}"
             )
     if "vote" not in has:
-        raise SourceError(f'{place} has no column "vote"; map it under [ratings.votes] columns; its columns: {listed(known)}')
+        raise SourceError(f'{place} has no column "vote"; map it under [ratings.votes] columns; its columns: {there}')
 
 
 def _read(key: str, said: Mapping[str, str], dimension: str, rater: tuple[str, bool], words: Mapping[str, float]) -> Row:
