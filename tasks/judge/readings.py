@@ -31,21 +31,8 @@ def reading_of(rubric: Rubric, variant: str | None, facts_json: str, answer: Ans
     """What an answer to a request of this rubric, category and facts says; None where it is none."""
     if answer.status != ReplyStatus.ANSWERED:
         return None
-    return _read(rubric, variant, facts_json, answer.text, answer.finish_reason, answer.refusal_text, answer.logprobs_json)
-
-
-def _read(
-    rubric: Rubric,
-    variant: str | None,
-    facts_json: str,
-    text: str | None,
-    finish_reason: str | None,
-    refusal: str | None,
-    logprobs_json: str | None,
-) -> ParsedScore:
-    context = orjson.loads(facts_json)
-    context |= {"category": variant, "finish_reason": finish_reason, "refusal": refusal, "logprobs_json": logprobs_json}
-    return parse_reply(rubric, text, context)
+    said = {"finish_reason": answer.finish_reason, "refusal": answer.refusal_text, "logprobs_json": answer.logprobs_json}
+    return parse_reply(rubric, answer.text, orjson.loads(facts_json) | said | {"category": variant})
 
 
 def spread(requests: pl.DataFrame) -> pl.DataFrame:
@@ -60,11 +47,12 @@ def any_readable(rubric: Rubric, requests: pl.DataFrame, replies: pl.DataFrame) 
     """Whether one of the stored replies (rows of the lake's table) to requests of this rubric can be read."""
     asked = requests.select("request_key", "variant", "facts_json").unique("request_key")
     rows = replies.filter(pl.col("status") == ReplyStatus.ANSWERED.value).join(asked, on="request_key")
-    said = ("finish_reason", "refusal_text", "logprobs_json")
-    return any(
-        why_nothing(_read(rubric, row["variant"], row["facts_json"], row["reply_text"], *(row[name] for name in said))) is None
-        for row in rows.iter_rows(named=True)
-    )
+    for row in rows.iter_rows(named=True):
+        said = {name: row[name] for name in ("finish_reason", "refusal_text", "logprobs_json")}
+        read = reading_of(rubric, row["variant"], row["facts_json"], Answer(ReplyStatus.ANSWERED, text=row["reply_text"], **said))
+        if read is not None and why_nothing(read) is None:
+            return True
+    return False
 
 
 def is_reaskable(read: ParsedScore | None) -> bool:

@@ -3,18 +3,19 @@
 import asyncio
 import contextlib
 from collections import defaultdict, deque
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import polars as pl
 
-from rubrics.model import Rubric
 from schemas.records import PlannedPart
 from schemas.tables.stored import REQUESTS
 from tasks.context import StageContext
 from tasks.judge.part_pictures import PartPictures, part_pictures
-from tasks.judge.readings import FirstReplies
+from tasks.judge.provider.exchange import Answer
+from tasks.judge.readings import FirstReplies, is_reask_due
 from tasks.ledger.claims import Claims, Taken
 
 LEAST_BLOCK = 64
@@ -28,6 +29,8 @@ BLOCK = 250
 """Requests that are claimed in one commit."""
 MANY_ATTEMPTS = 6
 """Three runs make so many of a request at least, whatever it fails of (retries.py)."""
+
+ReaskCheck: TypeAlias = Callable[[Answer], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +138,6 @@ class WorkQueue:
         self.n_done = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What it takes to tell whether a reply can be read."""
-
-    rubric: Rubric
-    variant: str | None
-    facts_json: str
-
-
 @dataclass(slots=True)
 class PlannedRequests:
     """The distinct requests of parts of one plan and judge. `part_of`: the part each stands in, by its place in `parts`."""
@@ -171,13 +165,13 @@ class PlannedRequests:
             finally:
                 pictures.close()
 
-    def readings(self, keys: Collection[str]) -> dict[str, Reading]:
-        """What reads the replies to these requests, by request key."""
-        found: dict[str, Reading] = {}
+    def reask_checks(self, keys: Collection[str]) -> dict[str, ReaskCheck]:
+        """By request key, what tells whether an answer to it is to be asked for once more."""
+        found: dict[str, ReaskCheck] = {}
         for place, of_part in self._by_part(keys).items():
             rubric = self.context.rubrics[self.parts[place].rubric_id]
             rows = self._read(place, ["request_key", "variant", "facts_json"]).filter(pl.col("request_key").is_in(list(of_part)))
-            found |= {key: Reading(rubric, variant, facts_json) for key, variant, facts_json in rows.iter_rows()}
+            found |= {key: partial(is_reask_due, rubric, variant, facts_json) for key, variant, facts_json in rows.iter_rows()}
         return found
 
     def _by_part(self, keys: Collection[str]) -> dict[int, set[str]]:

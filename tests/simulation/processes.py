@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Generator, Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,10 @@ from tasks.judge.budget.cost import Costs
 from tasks.judge.engine import judge_requests
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.provider.batch_api import CallFailedError
+from tasks.judge.readings import is_reask_due
 from tasks.judge.session import Session
 from tasks.judge.shard_requests import Shard
-from tasks.judge.work_queue import QUEUED_COLUMNS, Reading
+from tasks.judge.work_queue import QUEUED_COLUMNS, ReaskCheck
 from tasks.ledger.claims import Claims
 from tasks.ledger.mutex import mutex
 from tests.simulation.provider import JUDGE, USD, Service, SimulatedProvider
@@ -57,8 +58,8 @@ class Requests:
     def blocks(self, keys: Collection[str]) -> Generator[tuple[pl.DataFrame, Any], None, None]:
         yield frame(tuple(sorted(keys))), None
 
-    def readings(self, keys: Collection[str]) -> dict[str, Reading]:
-        return {key: Reading(RUBRIC, None, "{}") for key in keys}
+    def reask_checks(self, keys: Collection[str]) -> dict[str, ReaskCheck]:
+        return dict.fromkeys(keys, partial(is_reask_due, RUBRIC, None, "{}"))
 
 
 class Processes:

@@ -19,9 +19,8 @@ from tasks.judge.budget.cost import MAY_BE_BILLED
 from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome
 from tasks.judge.provider.exchange import Answer, Ended, InDoubt, NotSent
-from tasks.judge.readings import is_reask_due
 from tasks.judge.retries import N_REJECTED, RETRIES
-from tasks.judge.work_queue import PlannedRequests, Reading
+from tasks.judge.work_queue import PlannedRequests, ReaskCheck
 from tasks.ledger.ledger import Ledger
 
 LINES_AT_ONCE = 250
@@ -99,7 +98,7 @@ class Collector:
         ours = {line.custom_id: line for line in lines if line.request_key in self.requests.part_of}
         await self._release(token, [line.request_key for line in ours.values() if line.is_stored])
         waiting = {name: line for name, line in ours.items() if not line.is_stored}
-        readings = self.requests.readings([line.request_key for line in waiting.values()])
+        checks = self.requests.reask_checks([line.request_key for line in waiting.values()])
         arrived: list[tuple[BatchLine, Ended]] = []
         tally = self._tallies.setdefault(token, _Tally({line.request_key for line in ours.values()}))
         for name, ended in results:
@@ -109,9 +108,9 @@ class Collector:
                 if ended.status == ReplyStatus.REJECTED:
                     tally.rejections[ended.detail] += 1
             if len(arrived) == LINES_AT_ONCE:
-                await self._store(token, arrived, readings)
+                await self._store(token, arrived, checks)
                 arrived = []
-        await self._store(token, arrived, readings)
+        await self._store(token, arrived, checks)
         if self.usage is not None:
             await self.usage.learn()
         if tally.is_rejected_whole:
@@ -137,13 +136,13 @@ class Collector:
         """The same of all lines of a batch."""
         await self.give_up(token, await self.ledger.alone(partial(lines_of, token=token)), ended)
 
-    async def _store(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
-        self._storing = asyncio.create_task(self._store_all(token, arrived, readings))
+    async def _store(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], checks: Mapping[str, ReaskCheck]) -> None:
+        self._storing = asyncio.create_task(self._store_all(token, arrived, checks))
         await asyncio.shield(self._storing)
 
-    async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], readings: Mapping[str, Reading]) -> None:
+    async def _store_all(self, token: str, arrived: Sequence[tuple[BatchLine, Ended]], checks: Mapping[str, ReaskCheck]) -> None:
         n_before = self.outcome.n_replies
-        ends = (self._end(line, ended, readings.get(line.request_key)) for line, ended in arrived)
+        ends = (self._end(line, ended, checks.get(line.request_key)) for line, ended in arrived)
         failed = [one for one in await asyncio.gather(*ends, return_exceptions=True) if isinstance(one, BaseException)]
         if failed:  # with none of them still on its way into the ledger: what is written next would fail with it
             raise failed[0]
@@ -155,10 +154,10 @@ class Collector:
         if keys:
             await self.ledger.alone(partial(release_lines, token=token, keys=keys))
 
-    async def _end(self, line: BatchLine, ended: Ended, reading: Reading | None) -> None:
+    async def _end(self, line: BatchLine, ended: Ended, is_reask_due: ReaskCheck | None) -> None:
         """One line's end, durable when this returns."""
         self.outcome.attempts_by_status[ended.status.value] += 1
-        if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES or reading is None:
+        if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES or is_reask_due is None:
             await self.ledger.fail(line.attempt_id, ended.status, ended.detail)
             if line.request_key in self.requests.part_of:
                 self.ended[line.request_key] = ended.status
@@ -178,7 +177,7 @@ class Collector:
             cost_usd=self.cost_of(ended),
         )
         try:
-            is_reasked = line.ask_index == 0 and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
+            is_reasked = line.ask_index == 0 and is_reask_due(ended)
         except Exception:
             await self.ledger.finish(line.attempt_id, reply, is_reasked=False)  # paid for, whatever it says
             raise

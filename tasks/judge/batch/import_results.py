@@ -28,9 +28,8 @@ from tasks.judge.model_pin import ModelPin
 from tasks.judge.outcome import Outcome, outage
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.transport import Secrets
-from tasks.judge.readings import is_reask_due
 from tasks.judge.retries import N_REJECTED
-from tasks.judge.work_queue import PlannedRequests, Reading
+from tasks.judge.work_queue import PlannedRequests, ReaskCheck
 from tasks.ledger import queries
 from tasks.ledger.import_replies.importing import ImportResult
 from tasks.ledger.ledger import Ledger
@@ -161,12 +160,12 @@ class _Taking:
             changed = await self.pins[judge].check(model)
             if changed is not None:
                 raise changed
-        readings = self.requests.readings({line.request_key for line in lines if line.ask_index == 0})
-        rows = [self._row(line, None if line.ask_index else readings[line.request_key]) for line in lines]
+        checks = self.requests.reask_checks({line.request_key for line in lines if line.ask_index == 0})
+        rows = [self._row(line, None if line.ask_index else checks[line.request_key]) for line in lines]
         if rows:
             self._count(rows, await self.ledger.alone(partial(_stored, rows=rows)))
 
-    def _row(self, line: _Line, reading: Reading | None) -> _Row:
+    def _row(self, line: _Line, is_reask_due: ReaskCheck | None) -> _Row:
         ended = line.ended
         if not isinstance(ended, Answer) or ended.status not in FINAL_REPLY_STATUSES:
             return _Row(line, None, _attempt(line, line.ask_index, ended.status, ended.detail))
@@ -174,7 +173,7 @@ class _Taking:
         ended = costs.believed(ended)
         cost_usd = costs.cost_usd(ended)
         reply = ended.as_reply(line.request_key, line.ask_index, line.judge.id, ReplyOrigin.BATCH, 1, cost_usd)
-        is_due = reading is not None and is_reask_due(reading.rubric, reading.variant, reading.facts_json, ended)
+        is_due = is_reask_due is not None and is_reask_due(ended)
         owed = _attempt(line, 1, ReplyStatus.NOT_ASKED, "waits for the next export") if is_due else None
         return _Row(line, reply, owed)
 
