@@ -21,6 +21,7 @@ from tasks.judge.provider.batch_api import CallFailedError
 from tasks.judge.provider.exchange import Answer, Ended
 from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.json_bodies import loaded, mapping, text
+from tasks.judge.provider.payload import SplicedPayload
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
 from tasks.judge.provider.wire import Response
 from tasks.lake.atomic_files import store_error
@@ -42,7 +43,7 @@ def transfer_s(n_bytes: int) -> float:
 
 
 class FilePayload:
-    """A file as a body, read while it is sent: each line between `before` and `after`, as `line` makes it, or as it is."""
+    """A file as a body, read while it is sent: in the `pieces` made of it, or as it is."""
 
     def __init__(self, path: Path, n_bytes: int, pieces: Callable[[IO[bytes]], Iterator[bytes]] | None = None) -> None:
         self.n_bytes, self._path, self._pieces = n_bytes, path, pieces or _pieces
@@ -106,7 +107,7 @@ class BatchCalls:
         content: object = None,
     ) -> Response:
         """The response to a call; `content` is sent as JSON. One that says that it failed is a CallFailedError."""
-        sent = JsonPayload(content) if content is not None else body
+        sent = SplicedPayload([orjson.dumps(content)], []) if content is not None else body
         async with self._mapped(transfer_s(sent.n_bytes if sent else 0)):
             status_code, said, received = await self._wire.send(method, url, sent, headers or {})
         if not 200 <= status_code < 300:
@@ -173,18 +174,6 @@ class BatchCalls:
             raise self.failed(str(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever a broken peer makes the libraries raise is one failed call
             raise self.failed(f"{type(error).__name__}: {error}") from None
-
-
-class JsonPayload:
-    """A small JSON body."""
-
-    def __init__(self, content: object) -> None:
-        self._body = orjson.dumps(content)
-        self.n_bytes, self.on_start = len(self._body), lambda: None
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The body in one piece."""
-        yield self._body
 
 
 def read_result_lines(

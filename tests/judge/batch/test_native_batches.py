@@ -22,9 +22,9 @@ from schemas.statuses.rows import ReplyOrigin
 from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.batch_api import BatchApi, CallFailedError
-from tasks.judge.provider.batch_calls import JsonPayload
 from tasks.judge.provider.exchange import Answer, NotSent
 from tasks.judge.provider.gemini.batch_api import GeminiBatches
+from tasks.judge.provider.payload import SplicedPayload
 from tasks.lake.reading import Lake
 from tests.judge.batch.batch_bench import N_REQUESTS, QUICK, Bench, Wire, plan_scenes
 
@@ -201,7 +201,7 @@ def test_a_batch_cancelled_at_the_provider_is_not_begun_again_by_the_same_run(ma
 def test_a_requests_name_fits_anthropic_and_comes_back(digest: bytes, ask: str, token: str) -> None:
     api = _anthropic()
     custom_id = f"{digest.hex()}-{ask}"
-    short = orjson.loads(api.line(custom_id, JsonPayload({})))["custom_id"]
+    short = orjson.loads(api.line(custom_id, SplicedPayload([b"{}"], [])))["custom_id"]
     name = f"{token[:16]}_{short}"
     assert len(name) <= 64
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
