@@ -21,10 +21,10 @@ from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
 from tasks.lake.not_writable import barred_of_lake
 from tasks.lake.reading import Lake
-from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import DAMAGED, parse_url, without_password
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.sqlite_files import not_writable, sqlite_file
+from tasks.ledger.statements import ahead_s
 from tasks.ledger.tables import WRITERS
 
 LEDGER, LEDGER_CLOCK, LAKE, SYNC, DISK = "ledger", "ledger's clock", "lake", "lake and ledger", "disk"
@@ -56,7 +56,7 @@ def check_ledger(run: StageContext) -> Iterator[Finding]:
         return
     with Ledger(run.ledger_url, max_away_s=MAX_AWAY_S, busy_timeout_ms=10_000) as ledger:
         asyncio.run(ledger.alone(_write, is_lasting=False))
-        off_s = ahead_s(ledger)
+        off_s = ledger.read(ahead_s)
     yield ok(LEDGER, f"{shown} can be written")
     if off_s is not None:
         found = f"this machine's clock is {how_far(off_s)} that of the ledger's server"

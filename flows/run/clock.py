@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from flows.run.context import RunContext
 from schemas.errors import InputError
-from tasks.ledger.clock import ahead_s
 from tasks.ledger.connection import parse_url
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.sqlite_files import sqlite_file
+from tasks.ledger.statements import ahead_s
 from tasks.stopping import STOP, check_not_stopped
 
 MAX_OFF_S = 120.0
@@ -42,7 +42,7 @@ def check_date(
     Where it is that date there within MAX_WAITED_S, it is waited for. `may_be_earlier`: an earlier date was named on purpose.
     `may_be_later`: one after this machine's own can be named, as of no night.
     """
-    off_s = ahead_s(ledger)
+    off_s = ledger.read(ahead_s)
     if off_s is None or abs(off_s) < MAX_OFF_S:
         return
     off = timedelta(seconds=off_s)

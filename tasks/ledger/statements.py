@@ -66,6 +66,17 @@ def now_us(connection: Connection) -> int:
     return machine_of(connection).time_ns() // 1000
 
 
+def ahead_s(connection: Connection) -> float | None:
+    """Seconds by which this machine's clock is ahead of the server's, below 0 behind; None for a ledger that is a file."""
+    if connection.dialect.name == "sqlite":
+        return None
+    machine = machine_of(connection)
+    now_us(connection)  # what opens a transaction is not to be in what is timed
+    before_us = machine.time_ns() // 1000
+    there_us = now_us(connection)
+    return ((before_us + machine.time_ns() // 1000) / 2 - there_us) / 1e6
+
+
 def machine_of(connection: Connection) -> Machine:
     """The machine of the process whose connection this is."""
     machine: Machine = connection.get_execution_options().get("machine", HERE)
