@@ -88,7 +88,7 @@ def twins(
 
 
 def _turned(faults: Sequence[PlantedFault], sample_id: str) -> list[PlantedFault]:
-    start = _number(sample_id) % len(faults)
+    start = number_of(sample_id) % len(faults)
     return [*faults[start:], *faults[:start]]
 
 
@@ -111,7 +111,7 @@ def _twins_of(row: Row, faults: Iterable[PlantedFault], prompts: "Prompts", pict
             changed = None if shown is None else {}
         if changed is None:
             continue
-        picture = None if stored is None or shown is None else _picture(stored, picture_faults.as_png(shown), fault)
+        picture = None if stored is None or shown is None else own_picture(stored, picture_faults.as_png(shown), f"exam_{fault}")
         n_made += 1
         yield Twin(_row(row, changed, picture, fault), picture)
 
@@ -120,7 +120,7 @@ def _with_fault_in_texts(row: Row, fault: PlantedFault, prompts: "Prompts") -> d
     there = {name: str(row[name]) for name in PROMPTS if row[name] and str(row[name]).strip()}
     if fault is PlantedFault.SWAPPED_PROMPT:
         return prompts.another(row, there)
-    found = {name: text_faults.with_fault(text, fault, _number(row["sample_id"])) for name, text in there.items()}
+    found = {name: text_faults.with_fault(text, fault, number_of(row["sample_id"])) for name, text in there.items()}
     return {name: text for name, text in found.items() if text is not None} or None
 
 
@@ -146,35 +146,42 @@ class Prompts:
             listed = self.by_group.get((row["source"], category), ())
             others = [one for one in listed if one != own and all(dict(zip(PROMPTS, one, strict=True))[name] for name in there)]
             if others and there:
-                other = dict(zip(PROMPTS, others[_number(row["sample_id"]) % len(others)], strict=True))
+                other = dict(zip(PROMPTS, others[number_of(row["sample_id"]) % len(others)], strict=True))
                 return {name: str(other[name]) for name in there}
         return None
 
 
-def _picture(stored: Row, shown: bytes, fault: PlantedFault) -> Row:
+def own_picture(stored: Row, shown: bytes, treatment: str) -> Row:
+    """The row of PICTURES of a twin's own picture, in place of the one of its sample."""
     digest = hashlib.sha256(shown).hexdigest()
     return dict(stored) | {
         "image": {"bytes": shown, "path": stored["image"]["path"]}, "image_sha256": digest, "file_sha256": digest,
-        "image_format": "PNG", "image_treatment": f"exam_{fault}", "n_bytes": len(shown),
+        "image_format": "PNG", "image_treatment": treatment, "n_bytes": len(shown),
     }  # fmt: skip
 
 
 def _row(row: Row, texts: Mapping[str, Any], picture: Row | None, fault: PlantedFault) -> Row:
-    changed: Row = {**row, **texts}
-    if picture is not None:
-        changed |= {name: value for name, value in picture.items() if name != IMAGE}
-        own = {row["image_sha256"]: picture["image_sha256"]}
-        changed["pictures"] = [
-            one | {"sha256": own.get(one["sha256"], one["sha256"])} if one["role"] == IMAGE else one for one in row["pictures"]
-        ]
-    changed |= {
-        "source": exam_source(row["source"], fault), "model": EXAM, "checkpoint": fault.value, "item_id": row["sample_id"],
-        "text_flags": text_flags(texts_of(changed)),
-    }  # fmt: skip
-    return {**changed, "sample_id": id_of_row(changed, SampleStatus.OK)}
+    who = {"source": exam_source(row["source"], fault), "model": EXAM, "checkpoint": fault.value, "item_id": row["sample_id"]}
+    return named({**row, **texts, **(shown_instead(row, picture) if picture else {}), **who})
 
 
-def _number(sample_id: str) -> int:
+def shown_instead(row: Row, picture: Row) -> Row:
+    """What a row of SAMPLES says of its pictures where this one stands in the place of its own."""
+    own = {row["image_sha256"]: picture["image_sha256"]}
+    pictures = [
+        one | {"sha256": own.get(one["sha256"], one["sha256"])} if one["role"] == IMAGE else one for one in row["pictures"]
+    ]
+    return {name: value for name, value in picture.items() if name != IMAGE} | {"pictures": pictures}
+
+
+def named(row: Row) -> Row:
+    """A changed row of SAMPLES with the flags of its texts, and the id that is its own."""
+    flagged = row | {"text_flags": text_flags(texts_of(row))}
+    return flagged | {"sample_id": id_of_row(flagged, SampleStatus.OK)}
+
+
+def number_of(sample_id: str) -> int:
+    """A number by which a sample's own id chooses: as good as by lot, and the same in every run."""
     return int(sample_id[:15], 16)
 
 

@@ -3,7 +3,6 @@
 Judged in flows/probing.py.
 """
 
-import hashlib
 import io
 import itertools
 import re
@@ -16,11 +15,9 @@ from typing import Any
 import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
-from schemas.records import IMAGE, texts_of
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.table import Row
-from tasks.ingest.identity import id_of_row
-from tasks.ingest.text_flags import text_flags
+from tasks.ingest.twins.exam import named, number_of, own_picture, shown_instead
 
 PLACES: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompt", "question", "reference"),
@@ -82,7 +79,7 @@ def twins_of(
     the texts it has and at which edge of the picture, so that over many samples all are tried alike often.
     """
     for row in samples.filter(pl.col("status") == SampleStatus.OK.value).iter_rows(named=True):
-        number = int(row["sample_id"][:15], 16)
+        number = number_of(row["sample_id"])
         text, is_upper = texts[number % len(texts)], number // len(texts) % 2 == 1
         for place, is_harmless in itertools.product(places, (False, True)):
             said = harmless(text) if is_harmless else text
@@ -92,34 +89,17 @@ def twins_of(
             elif row["image_sha256"] is None:
                 changed = None
             else:
-                picture = _with_text_drawn(picture_of(row["image_sha256"]), said, is_upper=is_upper)
-                changed = {name: value for name, value in picture.items() if name != IMAGE}
-                digests = {row["image_sha256"]: picture["image_sha256"]}
-                changed["pictures"] = [
-                    one | {"sha256": digests.get(one["sha256"], one["sha256"])} if one["role"] == IMAGE else one
-                    for one in row["pictures"]
-                ]
+                stored = picture_of(row["image_sha256"])
+                drawn = with_text(stored["image"]["bytes"], said, is_upper=is_upper)
+                picture = own_picture(stored, drawn, "probe_text_drawn")
+                changed = shown_instead(row, picture)
             if changed is not None:
-                yield Twin(row["sample_id"], place, is_harmless, _named(row | changed), picture)
+                yield Twin(row["sample_id"], place, is_harmless, named(row | changed), picture)
 
 
 def _with_texts(row: Mapping[str, Any], columns: Collection[str], text: str) -> dict[str, Any] | None:
     there = [name for name in columns if row[name] and str(row[name]).strip()]
     return {name: f"{row[name]}\n\n{text}" for name in there} or None
-
-
-def _with_text_drawn(picture: Mapping[str, Any], text: str, *, is_upper: bool) -> Row:
-    """The row of the picture with the text drawn on it."""
-    shown = with_text(picture["image"]["bytes"], text, is_upper=is_upper)
-    digest = hashlib.sha256(shown).hexdigest()
-    return dict(picture) | {
-        "image": {"bytes": shown, "path": picture["image"]["path"]}, "image_sha256": digest, "file_sha256": digest,
-        "image_format": "PNG", "image_treatment": "probe_text_drawn", "n_bytes": len(shown),
-    }  # fmt: skip
-
-
-def _named(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"sample_id": id_of_row(row, SampleStatus.OK), "text_flags": text_flags(texts_of(row))}
 
 
 def with_text(content: bytes, text: str, *, is_upper: bool = False) -> bytes:
