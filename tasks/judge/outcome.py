@@ -16,7 +16,7 @@ from schemas.errors import (
 )
 from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, PROVIDER_FAILURES, ReplyStatus
-from tasks.judge.budget.usage_plausibility import is_not_believed
+from tasks.judge.budget.cost import is_not_believed
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.readings import FirstReplies

@@ -1,4 +1,4 @@
-"""What a request will cost and what an answer did cost: tokens estimated, corrected by earlier replies, and at most billed.
+"""What a request will cost and an answer did: tokens estimated, corrected by earlier replies, at most billed; and believed.
 
 Prices are prices.py, texts tokens.py, pictures the provider's own rules, earlier replies observed_usage.py. Who may spend is
 budget.py.
@@ -18,7 +18,6 @@ from tasks.judge.budget.observed_usage import Observed
 from tasks.judge.budget.picture_rules import picture_rule
 from tasks.judge.budget.prices import ModelPrice, images_of, price_of
 from tasks.judge.budget.tokens import n_text_tokens, n_text_tokens_most
-from tasks.judge.budget.usage_plausibility import MOST_INPUT, believed, most_input, most_output
 from tasks.judge.pictures import fitted_px, without_digests
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer
@@ -35,6 +34,21 @@ MAY_BE_BILLED = frozenset({ReplyStatus.TIMED_OUT, ReplyStatus.UNREACHABLE, Reply
 """Attempts that ended without an answer after they were sent: nobody knows whether they were billed, so the worst is assumed."""
 CACHE_CONTROL = "cache_control"
 """The parameter that has a provider keep what it read for later requests, at a price of its own."""
+
+# One absurd number of tokens would be the run's cost, use up its budget, and multiply what all later requests are expected to
+# cost. The limits are wide: what a provider counts beside the text (pictures by rules of its own, thoughts) is believed.
+NOT_BELIEVED = "the tokens it reports are not believed"
+"""So begins what a reply whose usage cannot be says in its `error_detail`."""
+OF_BOUND = 10
+"""A picture of a model whose rule is not known may cost several times what is assumed to be the most."""
+MOST_INPUT_BESIDE = 10_000
+"""A gateway's own system prompt; what a tiny picture costs at the least."""
+MOST_OUTPUT_BESIDE = 100_000
+"""Thoughts that a server does not count against the limit of the reply."""
+MOST_OUTPUT = 1_000_000
+"""Where nothing bounds a reply."""
+MOST_INPUT = 10_000_000
+"""Where a request's own size is not at hand: no model reads as much at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +123,12 @@ class Costs:
 
     def believed(self, answer: Answer, estimate: Estimate | None = None, n_bytes: int = 0) -> Answer:
         """The answer to a request of this estimate and so many bytes, without tokens where it reports more than can be."""
-        n_input_most = MOST_INPUT if estimate is None else most_input(estimate.n_input_bound, n_bytes)
+        n_input_most, bound = MOST_INPUT, self.n_output_tokens_most
+        if estimate is not None:  # pictures are among the bytes, as base64
+            n_input_most = max(OF_BOUND * estimate.n_input_bound, n_bytes) + MOST_INPUT_BESIDE
         if answer.dearer_as is not None and not self.is_price_given and answer.detail is None:
             answer = replace(answer, detail=f"billed with {answer.dearer_as}, whose price is not known; write [judges.price]")
-        return believed(answer, n_input_most, most_output(self.n_output_tokens_most))
+        return _believed(answer, n_input_most, MOST_OUTPUT if bound is None else OF_BOUND * bound + MOST_OUTPUT_BESIDE)
 
     def settled(self, answer: Answer, estimate: Estimate, n_bytes: int) -> Answer:
         """The answer as it is counted: with tokens that can be, and what it may have been billed where no tokens will say."""
@@ -191,3 +207,27 @@ def _tokens_beside(parameters_json: str) -> tuple[float, int]:
     read = (value for name, value in orjson.loads(parameters_json).items() if name in ("response_format", "tools"))
     texts = [orjson.dumps(value).decode() for value in read]
     return sum(map(n_text_tokens, texts)), n_text_tokens_most(texts)
+
+
+def _believed(answer: Answer, n_input_most: int, n_output_most: int) -> Answer:
+    """The answer, without its usage where that is more than can be: its cost is not known then, and `detail` says why."""
+    n_input, n_output = answer.n_input_tokens or 0, answer.n_output_tokens or 0
+    if n_input <= n_input_most and n_output <= n_output_most:
+        return answer
+    told = (
+        f"{NOT_BELIEVED}: {n_input:,} input and {n_output:,} output, at most {n_input_most:,} and {n_output_most:,} are "
+        "possible; the cost is not known"
+    )
+    return replace(
+        answer,
+        detail=f"{answer.detail}; {told}" if answer.detail else told,
+        n_input_tokens=None,
+        n_output_tokens=None,
+        n_cached_tokens=None,
+        n_cache_written_tokens=None,
+    )
+
+
+def is_not_believed(detail: str | None) -> bool:
+    """Whether a stored reply's detail says so."""
+    return detail is not None and NOT_BELIEVED in detail

@@ -12,10 +12,9 @@ from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
 from schemas.benchmark.judges import Judge, Price
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.budget.cost import Costs, Estimate
+from tasks.judge.budget.cost import Costs, Estimate, is_not_believed
 from tasks.judge.budget.forecast import Tally, forecast
 from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
-from tasks.judge.budget.usage_plausibility import is_not_believed
 from tasks.judge.provider.exchange import Answer
 from tasks.lake.pictures import SIZE_COLUMNS
 from tasks.lake.reading import Lake
