@@ -19,8 +19,7 @@ from PIL import Image
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.exchange import Answer
-from tasks.judge.provider.openai.client import OpenAIProvider
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import OpenAIProvider, make_payload
 from tests.flows.conftest import salon as salon  # noqa: PLC0414  a command as a user calls it
 from tests.flows.flow_support import Said
 from tests.judge.misbehaving import MisbehavingServer, Play, completion, misbehaving, response

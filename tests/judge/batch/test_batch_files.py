@@ -15,7 +15,7 @@ from schemas.statuses.rows import ReplyStatus
 from tasks.judge.batch.submit import RequestFile
 from tasks.judge.provider.exchange import Ended
 from tasks.judge.provider.openai.batch_files import read_batch, read_results, request_line
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import make_payload
 from tasks.judge.provider.openai.responses import read_answer
 
 COMPLETION = {"model": "m", "choices": [{"message": {"content": "4"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}

@@ -25,7 +25,7 @@ from tasks.judge.budget.cost import Costs, Estimate, output_bound, stated_output
 from tasks.judge.budget.observed_usage import Observed, load_observed, store_observed
 from tasks.judge.pictures import shrunk
 from tasks.judge.provider.exchange import Answer, RequestPicture
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import make_payload
 from tasks.ledger.ledger import Ledger
 from tasks.plan.request_key import DIGEST_SLOT, canonical_messages
 

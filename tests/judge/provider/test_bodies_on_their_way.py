@@ -11,8 +11,7 @@ import pytest
 from schemas.benchmark.judges import Judge
 from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
-from tasks.judge.provider.openai.client import OpenAIProvider
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import OpenAIProvider, make_payload
 from tests.judge.misbehaving import completion, head, response
 
 MESSAGES = ({"role": "user", "content": [{"type": "image"}]},)

@@ -20,8 +20,7 @@ from schemas.statuses.rows import ReplyStatus as S
 from tasks.judge.budget.cost import Costs
 from tasks.judge.provider.base import provider_of
 from tasks.judge.provider.exchange import Answer, Payload, RequestPicture
-from tasks.judge.provider.openai.client import OpenAIProvider
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import OpenAIProvider, make_payload
 from tasks.judge.provider.payload import PIECE_BYTES
 from tasks.judge.provider.transport import Secrets, endpoint, is_loopback
 from tests.judge.misbehaving import Play, misbehaving, whole
@@ -142,7 +141,7 @@ _MANY = """
 import asyncio, resource, sys
 from schemas.benchmark.judges import Judge
 from tasks.judge.provider.openai.client import OpenAIProvider
-from tasks.judge.provider.openai.payload import make_payload
+from tasks.judge.provider.openai.client import make_payload
 
 async def main():
     judge = Judge(model="judge", base_url=sys.argv[1])

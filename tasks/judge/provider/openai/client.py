@@ -1,8 +1,8 @@
-"""The client of endpoints that speak OpenAI's API. What it shares with other providers over HTTP is ../base.py."""
+"""The client of endpoints that speak OpenAI's API: addresses, headers, and the body of a request. What comes back: responses.py."""
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,8 +14,8 @@ from tasks.judge.provider.base import Provider
 from tasks.judge.provider.batch_api import BatchFiles
 from tasks.judge.provider.exchange import Payload, RequestPicture
 from tasks.judge.provider.openai.batch_files import read_results, request_line
-from tasks.judge.provider.openai.payload import check_parameters, make_payload
 from tasks.judge.provider.openai.responses import read_answer
+from tasks.judge.provider.payload import SplicedPayload, media_type, n_images, refuse, spliced
 from tasks.judge.provider.wire import Wire, is_by_sdk
 
 if TYPE_CHECKING:
@@ -34,6 +34,41 @@ _AZURE_HOSTS = (
 )  # fmt: skip
 """Not all of Azure: its own hosts for other models' weights take a key as others do."""
 _AZURE_PATH = "/openai/deployments/"
+_NOT_PARAMETERS = {
+    "model": "set the judge's model instead",
+    "messages": "the rubric defines them",
+    "stream": "replies are read whole",
+    "n": "use repeats",
+}
+"""Keys of a request that a judge's `parameters` may not hold, and what to do instead."""
+
+
+def make_payload(
+    judge_model: str, parameters: Mapping[str, object], messages: Sequence[Mapping[str, Any]], pictures: Sequence[RequestPicture]
+) -> SplicedPayload:
+    """The body of a chat completion. Raises what the pictures' `read` raises."""
+
+    def content(marker: str, urls: Sequence[str] = ()) -> dict[str, object]:
+        named = iter(urls)
+        return {**parameters, "model": judge_model, "messages": [_sendable(message, marker, named) for message in messages]}
+
+    urls = [picture.url for picture in pictures if picture.url is not None]
+    if urls and len(urls) == len(pictures) == n_images(messages):
+        return SplicedPayload([orjson.dumps(content("", urls))], [])
+    return spliced(content, n_images(messages), pictures, lambda picture: f"data:{media_type(picture)};base64,".encode())
+
+
+def _sendable(message: Mapping[str, Any], marker: str, urls: Iterator[str]) -> dict[str, Any]:
+    content = message["content"]
+    if isinstance(content, list):
+        content = [_image(part, next(urls, marker)) if part["type"] == "image" else part for part in content]
+    return {"role": message["role"], "content": content}
+
+
+def _image(part: Mapping[str, Any], marker: str) -> dict[str, Any]:
+    """The picture's place, and the detail it is looked at with where the judge states one."""
+    detail = part.get("shown", {}).get("detail")
+    return {"type": "image_url", "image_url": {"url": marker} | ({"detail": detail} if detail else {})}
 
 
 class OpenAIProvider(Provider):
@@ -44,8 +79,12 @@ class OpenAIProvider(Provider):
     batch_files = BatchFiles(make_payload, request_line, read_results)
     _batch: "OpenAIBatches | None" = None
 
-    check_parameters = staticmethod(check_parameters)
     _read = staticmethod(read_answer)
+
+    @staticmethod
+    def check_parameters(parameters: Mapping[str, object]) -> None:
+        """Raise InputError where they would change what Salon sends beyond sampling."""
+        refuse(parameters, _NOT_PARAMETERS)
 
     def _headers(self) -> dict[str, str]:
         accounts = {name: value for name, variable in _ACCOUNTS.items() if (value := os.environ.get(variable))}
