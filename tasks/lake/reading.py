@@ -121,10 +121,10 @@ class Lake:
         for paths in self.parts_together(table, key):
             yield with_later_columns(pl.scan_parquet(paths, hive_partitioning=False), table)
 
-    def parts_together(self, table: Table, key: str) -> Iterator[list[Path]]:
-        """parts_without_pictures() in order, some _ROWS_SCANNED rows together."""
+    def parts_together(self, table: Table, key: str, n_rows: int = _ROWS_SCANNED) -> Iterator[list[Path]]:
+        """parts_without_pictures() in order, some `n_rows` rows together."""
         paths = self.parts_without_pictures(table, key)
-        n_together = max(1, _ROWS_SCANNED * len(paths) // max(1, self.n_rows(table, key)))
+        n_together = max(1, n_rows * len(paths) // max(1, self.n_rows(table, key)))
         yield from (paths[start : start + n_together] for start in range(0, len(paths), n_together))
 
     def collect(self, table: Table, key: str, of: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:

@@ -156,13 +156,11 @@ def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) ->
 
 def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.DataFrame, Planned]]:
     """(_PLACE of each row, the rows planned), some ROWS_AT_ONCE samples at a time. Parts are those of samples."""
-    lake, dataset_id = context.lake, context.ids.dataset_id
-    paths = lake.parts_without_pictures(SAMPLES, dataset_id)
-    n_together = max(1, ROWS_AT_ONCE * len(paths) // max(1, lake.n_rows(SAMPLES, dataset_id)))
-    for start in range(0, len(paths), n_together):
-        of_sources = scanned(paths[start : start + n_together], start).filter(pl.col("source").is_in(list(sources)))
-        samples = of_sources.drop("source").collect()
-        samples = planner.drawn(samples)
+    first = 0
+    for paths in context.lake.parts_together(SAMPLES, context.ids.dataset_id, ROWS_AT_ONCE):
+        of_sources = scanned(paths, first).filter(pl.col("source").is_in(list(sources)))
+        first += len(paths)
+        samples = planner.drawn(of_sources.drop("source").collect())
         if not samples.is_empty():
             planned = planner.plan(samples)
             yield _placed(samples, planned) if planner.looks else _as_samples(samples, planner.occasion), planned

@@ -79,22 +79,22 @@ def groups(samples: pl.DataFrame) -> Any:
 
 def with_first_row(context: StageContext, sources: Sequence[str]) -> list[str]:
     """The sources' names, each with the file and row it begins at: what a person must open to see what is missing."""
-
-    def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
-        named = rows.filter(pl.col("source").is_in(list(sources))).select("source", "source_key")
-        return named.unique("source", keep="first", maintain_order=True)
-
-    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
+    first = _first_rows(context, sources, ["source", "source_key"])
     return [f"{source} (its first row: {key})" for source, key in first.iter_rows()]
 
 
 def first_unusable(context: StageContext, sources: Sequence[str]) -> dict[str, str]:
     """Of each status of samples that cannot be judged the first row: its source, its key, and what is wrong with it."""
+    is_unusable = pl.col("status") != SampleStatus.OK.value
+    first = _first_rows(context, sources, ["status", "source", "source_key", "detail"], is_unusable)
+    return {status: f"{source}, {key}{f': {detail}' if detail else ''}" for status, source, key, detail in first.iter_rows()}
+
+
+def _first_rows(context: StageContext, sources: Sequence[str], columns: list[str], *which: pl.Expr) -> pl.DataFrame:
+    """These columns of the sources' first row for each value of the first column."""
 
     def first_rows(rows: pl.LazyFrame) -> pl.LazyFrame:
-        mine = rows.filter(pl.col("source").is_in(list(sources)), pl.col("status") != SampleStatus.OK.value)
-        named = mine.select("status", "source", "source_key", "detail")
-        return named.unique("status", keep="first", maintain_order=True)
+        mine = rows.filter(pl.col("source").is_in(list(sources)), *which).select(columns)
+        return mine.unique(columns[0], keep="first", maintain_order=True)
 
-    first = first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()
-    return {status: f"{source}, {key}{f': {detail}' if detail else ''}" for status, source, key, detail in first.iter_rows()}
+    return first_rows(context.lake.collect(SAMPLES, context.ids.dataset_id, first_rows).lazy()).collect()

@@ -113,12 +113,11 @@ def _deal(
     Where rubrics are given, the rows become links.
     """
     (lake, table, key), (by, columns) = stored, dealt_by
-    paths, first = lake.parts_without_pictures(table, key), 0
-    n_parts = max(1, rows_at_once * len(paths) // max(1, lake.n_rows(table, key)))
-    for number, start in enumerate(range(0, len(paths), n_parts)):
+    first = 0
+    for number, paths in enumerate(lake.parts_together(table, key, rows_at_once)):
         check_not_stopped()
         with _types_told(lake, table, key):
-            rows = _scanned(paths[start : start + n_parts], table, columns).with_columns(pl.col(ROW) + first).collect()
+            rows = _scanned(paths, table, columns).with_columns(pl.col(ROW) + first).collect()
         first += rows.height
         rows = rows if linked is None else _links(rows, linked)
         bucket = (pl.col(by).hash(_SEED) % n).alias(_BUCKET)
