@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 from rubrics.model import Rubric
 from schemas.benchmark.file import Limits
@@ -12,8 +13,6 @@ from tasks.judge.budget.budget import Attempts, Budget
 from tasks.judge.budget.cost import Costs, Estimate, stated_output_bound
 from tasks.judge.budget.observed_usage import load_observed, store_observed
 from tasks.judge.provider.exchange import NOTHING_SAID, Answer, Ended, InDoubt, NotSent, RequestPicture
-from tasks.judge.rate_limit.concurrency import AdaptiveConcurrency
-from tasks.judge.rate_limit.limiter import RateLimiter
 from tasks.judge.retries import MAX_RETRY_AFTER_S, RETRIES
 from tasks.judge.session import Session
 from tasks.judge.work_queue import QueuedRequest
@@ -41,16 +40,6 @@ class AdmissionControl:
     def __post_init__(self) -> None:
         self.turn = self.session.next_shard()
 
-    @property
-    def concurrency(self) -> AdaptiveConcurrency:
-        """What the judge bears."""
-        return self.session.concurrency
-
-    @property
-    def rate_limiter(self) -> RateLimiter:
-        """The limits of the key."""
-        return self.session.rate_limiter
-
     def estimate(self, request: QueuedRequest, pictures: Sequence[RequestPicture]) -> Estimate:
         """Tokens and USD one attempt of this request may take."""
         sizes_px = [(picture.width_px, picture.height_px) for picture in pictures]
@@ -58,18 +47,18 @@ class AdmissionControl:
 
     async def enter(self, estimate: Estimate, stopping: asyncio.Event) -> bool:
         """Wait until one attempt may be recorded. False: the run is stopped, or its money or attempts are used up."""
-        if not await self.concurrency.acquire(stopping, self.turn):
+        if not await self.session.concurrency.acquire(stopping, self.turn):
             return False
         is_in = False
         try:
-            await self.rate_limiter.wait(self._n_tokens(estimate), stopping)
-            if not stopping.is_set() and await self._count_attempt(stopping):
+            await self.session.rate_limiter.wait(self._n_tokens(estimate), stopping)
+            if not stopping.is_set() and (self.attempts is None or await self.attempts.take(stopping)):
                 is_in = await self._reserve(estimate, stopping)
                 if not is_in:
                     self._uncount_attempt()
         finally:
             if not is_in:
-                self.concurrency.release(None, ReplyStatus.NOT_ASKED)
+                self.session.concurrency.release(None, ReplyStatus.NOT_ASKED)
         return is_in
 
     @asynccontextmanager
@@ -80,15 +69,15 @@ class AdmissionControl:
         many payloads are made and not yet being sent.
         """
         while True:
-            while self.rate_limiter.paused_s > 0 and not stopping.is_set():
-                await self.rate_limiter.wait(0, stopping)
+            while self.session.rate_limiter.paused_s > 0 and not stopping.is_set():
+                await self.session.rate_limiter.wait(0, stopping)
             await self.session.places.acquire()
-            if self.rate_limiter.paused_s <= 0 or stopping.is_set():
+            if self.session.rate_limiter.paused_s <= 0 or stopping.is_set():
                 break
             self.session.places.release()  # a pause lasts minutes, and the places are other judges' too
         try:
             await self.session.payloads.acquire()
-            end = _once(self.session.payloads.release)
+            end = cache(self.session.payloads.release)  # called again, it does nothing
             try:
                 yield None if stopping.is_set() else end
             finally:
@@ -101,10 +90,10 @@ class AdmissionControl:
         if self.budget is not None:
             self.budget.charge(estimate.worst_usd or 0.0, self._charged_usd(estimate, ended))
         if isinstance(ended, InDoubt):
-            self.concurrency.release(None, ReplyStatus.NOT_ASKED)
+            self.session.concurrency.release(None, ReplyStatus.NOT_ASKED)
         elif isinstance(ended, NotSent):
-            self.concurrency.release(None, ReplyStatus.NOT_ASKED)
-            self.rate_limiter.correct(self._n_tokens(estimate), 0)
+            self.session.concurrency.release(None, ReplyStatus.NOT_ASKED)
+            self.session.rate_limiter.correct(self._n_tokens(estimate), 0)
             self._uncount_attempt()
         else:
             await self._learn(estimate, ended)
@@ -120,25 +109,22 @@ class AdmissionControl:
 
     async def _learn(self, estimate: Estimate, answer: Answer) -> None:
         """What an answer says of the provider, the key's limits and the tokens of a request."""
-        self.concurrency.release(answer.latency_s, answer.status)
+        self.session.concurrency.release(answer.latency_s, answer.status)
         self.costs.observe(estimate, answer)
         if answer.limits != NOTHING_SAID or answer.status in _COMPLETIONS:
-            self.rate_limiter.hear(answer.limits)
+            self.session.rate_limiter.hear(answer.limits)
         if answer.status == ReplyStatus.RATE_LIMITED:
-            self.rate_limiter.correct(self._n_tokens(estimate), 0)
-            pause_s = answer.retry_after_s or RETRIES[ReplyStatus.RATE_LIMITED].wait_s(1, self.rate_limiter.uniform)
-            await self.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))
+            self.session.rate_limiter.correct(self._n_tokens(estimate), 0)
+            pause_s = answer.retry_after_s or RETRIES[ReplyStatus.RATE_LIMITED].wait_s(1, self.session.rate_limiter.uniform)
+            await self.session.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))
         elif not answer.is_sent:
-            self.rate_limiter.correct(self._n_tokens(estimate), 0)
+            self.session.rate_limiter.correct(self._n_tokens(estimate), 0)
             self._uncount_attempt()
         elif answer.n_input_tokens is not None:
-            self.rate_limiter.correct(self._n_tokens(estimate), answer.n_input_tokens + self.n_output_tokens_most)
+            self.session.rate_limiter.correct(self._n_tokens(estimate), answer.n_input_tokens + self.n_output_tokens_most)
 
     def _n_tokens(self, estimate: Estimate) -> int:
         return estimate.n_input_tokens + self.n_output_tokens_most
-
-    async def _count_attempt(self, stopping: asyncio.Event) -> bool:
-        return self.attempts is None or await self.attempts.take(stopping)
 
     def _uncount_attempt(self) -> None:
         """It never reached the provider."""
@@ -180,16 +166,3 @@ async def open_admission(
             for counter in (attempts, budget):
                 if counter is not None:
                     ends.push_async_callback(counter.close)
-
-
-def _once(function: Callable[[], None]) -> Callable[[], None]:
-    """The function, which does nothing when it is called again."""
-    is_over = False
-
-    def end() -> None:
-        nonlocal is_over
-        if not is_over:
-            is_over = True
-            function()
-
-    return end

@@ -83,7 +83,7 @@ MUTATIONS: Mapping[str, Mutation] = {
     ),
     "time-outs not charged": Mutation("tasks.judge.budget.cost", "answer.status in MAY_BE_BILLED and answer.is_sent", "False"),
     "429 tried again without a pause": Mutation(
-        "tasks.judge.admission", "await self.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))", "pass"
+        "tasks.judge.admission", "await self.session.rate_limiter.pause(min(pause_s, MAX_RETRY_AFTER_S))", "pass"
     ),
     "pause not shared": Mutation(
         "tasks.judge.rate_limit.limiter",

@@ -1,4 +1,4 @@
-"""The client of endpoints that speak OpenAI's API: addresses, headers, and the body of a request. What comes back: responses.py."""
+"""The client of endpoints that speak OpenAI's API: addresses, headers, and the body of a request. Answers: responses.py."""
 
 import asyncio
 import os
