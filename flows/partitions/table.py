@@ -30,7 +30,7 @@ from tasks.lake.request_rows import each_request
 from tasks.lake.small_files import read_files
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
-from tasks.ledger.process_identity import Process, is_dead, this_process
+from tasks.ledger.process_identity import HERE, Process, this_process
 from tasks.ledger.snapshot import still_holds
 from tasks.plan.anchors import OFF_BOARD
 
@@ -154,7 +154,7 @@ def read_partitions(run: StageContext) -> pl.DataFrame:
     judges = {judge.id: judge_digest(judge) for judge in run.benchmark.judges}
     latest = table.sort("changed_at").unique(OF_CHECKPOINT, keep="last").select(*OF_CHECKPOINT, latest="dataset_id")
     gone = [
-        row["state"] == PartitionState.RUNNING and is_dead(Process(row["host"], row["pid"], row["process_started"]))
+        row["state"] == PartitionState.RUNNING and HERE.is_dead(Process(row["host"], row["pid"], row["process_started"]))
         for row in table.iter_rows(named=True)
     ]
     differs = {

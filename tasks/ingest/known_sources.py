@@ -164,12 +164,10 @@ class KnownSources:
 
     def _remembered(self, name: str) -> KnownSource | None:
         if name not in self._known:
-            self._known[name] = self._read(name)
+            known = known_source(self._path(name))
+            is_there = known is not None and StoredDataset(self._lake, known.dataset_id).is_whole
+            self._known[name] = known if is_there else None
         return self._known[name]
-
-    def _read(self, name: str) -> KnownSource | None:
-        known = known_source(self._path(name))
-        return known if known is not None and StoredDataset(self._lake, known.dataset_id).is_whole else None
 
     def _files_of(self, origin: Origin) -> Fingerprint:
         """Of all below the source's folder, or of its file; the pictures that a file names are to be noted one by one."""

@@ -104,12 +104,8 @@ def _result(index: int, rows: pa.Table, digests: bytes) -> ShardResult:
     n_by_status, ids = Counter(rows["status"].to_pylist()), packed(rows["sample_id"].to_pylist())
     is_lasting = not any(STOPPED in why or UNREADABLE in why for why in rows["detail"].drop_null().to_pylist())
     of_sources = named_sources(rows["sample_id"].to_pylist(), rows["source"].to_pylist())
-    keys = _packed_keys(rows["source_key"].to_pylist())
+    keys = zlib.compress(orjson.dumps(rows["source_key"].to_pylist()), level=1)
     return ShardResult(index, dict(n_by_status), ids, digests, keys, of_sources, is_lasting)
-
-
-def _packed_keys(keys: list[str]) -> bytes:
-    return zlib.compress(orjson.dumps(keys), level=1)
 
 
 def commit(staging: Staging, key: str, n_parts: int) -> None:

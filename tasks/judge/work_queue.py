@@ -16,7 +16,7 @@ from tasks.context import StageContext
 from tasks.judge.part_pictures import PartPictures, part_pictures
 from tasks.judge.provider.exchange import Answer
 from tasks.judge.readings import FirstReplies, is_reask_due
-from tasks.ledger.claims import Claims, Taken
+from tasks.ledger.claims import Claims
 
 LEAST_BLOCK = 64
 """Requests claimed in one commit: large enough to cost little, small enough that two processes share a shard's work."""
@@ -101,7 +101,7 @@ class WorkQueue:
                 break
         return rows
 
-    async def _claim(self, rows: dict[str, tuple[Any, ...]]) -> Taken:
+    async def _claim(self, rows: dict[str, tuple[Any, ...]]) -> None:
         taken = await self.claims.take(rows)
         self.n_done += len(taken.done)
         often = {key for (key, _), n in taken.n_attempts.items() if n >= MANY_ATTEMPTS}
@@ -114,7 +114,6 @@ class WorkQueue:
                 self._ready.append(QueuedRequest(*asked, tried_for_s.get(key, 0.0)))
             elif key in taken.elsewhere:
                 self._elsewhere[key] = row
-        return taken
 
     async def _wait(self) -> None:
         """Look again after a while at what others are asking: it has its reply by then, or its owner is gone."""

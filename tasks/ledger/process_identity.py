@@ -118,11 +118,6 @@ class Machine:
 HERE = Machine()
 
 
-def is_dead(owner: Process) -> bool:
-    """Whether the owner ran on this very machine and its process is no more; see `Machine.is_dead`."""
-    return HERE.is_dead(owner)
-
-
 @dataclass(slots=True)
 class Doubts:
     """Rows of other owners that are over, and since when: one object for each that looks at them.

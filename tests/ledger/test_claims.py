@@ -28,7 +28,7 @@ from tasks.ledger import claims as claims_module
 from tasks.ledger import process_identity
 from tasks.ledger.claims import Claims
 from tasks.ledger.ledger import Ledger
-from tasks.ledger.process_identity import Process, is_dead, this_process
+from tasks.ledger.process_identity import HERE, Process, this_process
 from tasks.ledger.tables import CLAIMS, OWNERS
 from tests.support.asking import ask_shard
 from tests.support.contexts import plan_part
@@ -260,17 +260,17 @@ def test_a_ledger_that_fails_once_does_not_end_the_renewing(tmp_path: Path, monk
 
 def test_the_running_process_is_alive_and_a_past_one_is_not() -> None:
     here = this_process()
-    assert not is_dead(here)
+    assert not HERE.is_dead(here)
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     started = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    assert not is_dead(Process(here.host, child.pid, started))
+    assert not HERE.is_dead(Process(here.host, child.pid, started))
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert is_dead(Process(here.host, child.pid, started)), "killed and not yet waited for"
+    assert HERE.is_dead(Process(here.host, child.pid, started)), "killed and not yet waited for"
     child.wait()
-    assert is_dead(Process(here.host, child.pid, started))
-    assert is_dead(Process(here.host, here.pid, "1")), "its number belongs to another process by now"
-    assert not is_dead(Process("another machine", child.pid, started))
+    assert HERE.is_dead(Process(here.host, child.pid, started))
+    assert HERE.is_dead(Process(here.host, here.pid, "1")), "its number belongs to another process by now"
+    assert not HERE.is_dead(Process("another machine", child.pid, started))
     assert here.pid == os.getpid()
 
 
