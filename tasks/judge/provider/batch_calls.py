@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import orjson
 
@@ -23,11 +23,8 @@ from tasks.judge.provider.failures import bad, one_line
 from tasks.judge.provider.json_bodies import loaded, mapping, text
 from tasks.judge.provider.payload import SplicedPayload
 from tasks.judge.provider.transport import RefusedReplyError, Secrets, no_response
-from tasks.judge.provider.wire import Response
+from tasks.judge.provider.wire import Response, Wire
 from tasks.lake.atomic_files import store_error
-
-if TYPE_CHECKING:
-    from tasks.judge.provider.aiohttp_wire import AiohttpWire
 
 CALL_DEADLINE_S = 60.0
 LEAST_BYTES_PER_S = 100_000
@@ -95,7 +92,10 @@ def read_object(body: bytes, secrets: Secrets) -> dict[str, Any]:
 class BatchCalls:
     """One call at a time, each within a deadline of its own; what goes wrong is a CallFailedError without secrets."""
 
-    def __init__(self, wire: "AiohttpWire", secrets: Secrets, read_failure: ReadFailure) -> None:
+    def __init__(self, wire: Wire, secrets: Secrets, read_failure: ReadFailure) -> None:
+        from tasks.judge.provider.aiohttp_wire import AiohttpWire
+
+        assert isinstance(wire, AiohttpWire)  # no other sends files, or streams what comes
         self._wire, self._secrets, self._read_failure = wire, secrets, read_failure
 
     async def send(

@@ -85,9 +85,6 @@ class AnthropicProvider(Provider):
     @property
     def batch(self) -> AnthropicBatches:
         """The Message Batches API at the same endpoint."""
-        from tasks.judge.provider.aiohttp_wire import AiohttpWire
-
-        assert isinstance(self._wire, AiohttpWire)
         return AnthropicBatches(BatchCalls(self._wire, self._secrets, read_failure), self._address, self._secrets)
 
 

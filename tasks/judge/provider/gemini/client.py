@@ -91,9 +91,6 @@ class GeminiProvider(Provider):
     @property
     def batch(self) -> GeminiBatches:
         """The Batch API at the same endpoint."""
-        from tasks.judge.provider.aiohttp_wire import AiohttpWire
-
-        assert isinstance(self._wire, AiohttpWire)
         calls = BatchCalls(self._wire, self._secrets, read_failure)
         return GeminiBatches(calls, self._base_url, self._model_path(), self._secrets)
 
