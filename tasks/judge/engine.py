@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from schemas.errors import JudgeChangedError, StoreError
-from schemas.records import JudgeReply
 from schemas.statuses.rows import FINAL_REPLY_STATUSES, ParseReason, ReplyOrigin, ReplyStatus
 from tasks.judge.admission import AdmissionControl
 from tasks.judge.budget.budget import Failures, used_up
@@ -151,7 +150,14 @@ class _Run:
                 if not self.stopping.is_set():  # else all are given back at the end
                     await self.queue.claims.give_back(request.request_key)
                 break
-            reply = self.reply(request, ask_index, answer, n_attempts)
+            reply = answer.as_reply(
+                request_key=request.request_key,
+                ask_index=ask_index,
+                judge_model=self.shard.provider.judge.id,
+                origin=ReplyOrigin.ASKED,
+                n_attempts=n_attempts,
+                cost_usd=self.admission.costs.cost_usd(answer),
+            )
             read = await self.shard.reading(request, answer, attempt_id, reply)
             is_reasked = ask_index == 0 and is_reaskable(read)
             reason = self.breaker.readings.record(read, answer.finish_reason)
@@ -228,17 +234,6 @@ class _Run:
         if changed is not None:
             self.changed = changed
             self.stopping.set()
-
-    def reply(self, request: QueuedRequest, ask_index: int, answer: Answer, n_attempts: int) -> JudgeReply:
-        """The row for the ledger."""
-        return answer.as_reply(
-            request_key=request.request_key,
-            ask_index=ask_index,
-            judge_model=self.shard.provider.judge.id,
-            origin=ReplyOrigin.ASKED,
-            n_attempts=n_attempts,
-            cost_usd=self.admission.costs.cost_usd(answer),
-        )
 
     async def raise_failure(self) -> None:
         """Raise where the judge changed, attempts ran out, or the endpoint, the account or the judge's sight fails."""

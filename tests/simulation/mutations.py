@@ -45,8 +45,8 @@ MUTATIONS: Mapping[str, Mutation] = {
         "tasks.ledger.claims", "return n_lost == self.n_lost and self", "return self"
     ),
     "claim given back before the reply is stored": Mutation(
-        "tasks.judge.engine", "            reply = self.reply(",
-        "            await self.queue.claims.give_back(request.request_key)\n            reply = self.reply(",
+        "tasks.judge.engine", "            reply = answer.as_reply(",
+        "            await self.queue.claims.give_back(request.request_key)\n            reply = answer.as_reply(",
     ),
     "told before it is stored": Mutation(
         "tasks.judge.shard_requests", "            opened = await self.ledger.finish(",
