@@ -1,6 +1,6 @@
 """Checkpoints that are asked look by look: who is asked on. Rounds are rounds.py's, what looks are worth tasks/aggregate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import orjson
 import polars as pl
@@ -32,22 +32,13 @@ class WatchedScores:
         self._leaving = Leaving.of(of_all, run.rubrics, self._rubric, judge, own.name, own.statistics)
         self._scores: list[pl.DataFrame] = []
         self._everyone = {str(part.about) for part in parts}
-        self._ended: dict[str, int] = {}
+        self.n_watched = len(self._everyone)
+        self.ended: dict[str, int] = {}  # who is asked no more, each with the look after which
 
     @property
     def closed(self) -> frozenset[str]:
         """Who is asked no more."""
-        return frozenset(self._ended)
-
-    @property
-    def ended(self) -> Mapping[str, int]:
-        """Who is asked no more, each with the look after which."""
-        return self._ended
-
-    @property
-    def n_watched(self) -> int:
-        """Checkpoints in all."""
-        return len(self._everyone)
+        return frozenset(self.ended)
 
     def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
         """The parts of a round that are asked: of those not closed, and where a closed one's part holds what they ask too."""
@@ -69,8 +60,8 @@ class WatchedScores:
         """Take in what these parts' replies say, and see for whom no comparison is open any more."""
         self._scores += [self._read(part) for part in asked]
         look = _look(asked)
-        closed = self._leaving.after(look, self._ended, self._rows_of)
-        self._ended |= dict.fromkeys(closed & self._everyone, look)
+        closed = self._leaving.after(look, self.ended, self._rows_of)
+        self.ended |= dict.fromkeys(closed & self._everyone, look)
 
     def _rows_of(self, mine: pl.LazyFrame) -> list[Row]:
         scores = pl.concat(self._scores)

@@ -1,10 +1,9 @@
 """What is asked in rounds, pairs or looks: after each it is seen what is decided, and that is left. Asking is judging.py's."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Protocol
 
 import polars as pl
 
@@ -29,24 +28,45 @@ from tasks.plan.pairs import named
 from tasks.validate.parse import REQUEST_COLUMNS, parse_part
 
 
-class _Watched(Protocol):
-    """What is asked in rounds under one rubric by one judge."""
+class _WatchedPairs:
+    """One rubric's comparisons by one judge: the verdicts so far, and which of them are decided (`closed`)."""
 
-    what: str
+    what = "comparisons are decided"
 
-    @property
-    def closed(self) -> Collection[str]:
-        """What is asked no more, as `about` of parts names it."""
-
-    @property
-    def n_watched(self) -> int:
-        """How many there are."""
+    def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart], n_family: int) -> None:
+        self._run, self._n_family = run, n_family
+        self._headlines = _headlines(run, rubric_id)
+        self._last_round = {str(part.about): part.round for part in parts}  # in order of the rounds
+        self.n_watched = len(self._last_round)
+        self._planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
+            pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model
+        )
+        prompts = self._planned.select("category", "prompt_id").unique().collect(engine="streaming")
+        self._n_prompts = dict(prompts.group_by("category").len().iter_rows())
+        self._said: list[pl.DataFrame] = []
+        self._exhausted: set[str] = set()
+        self.closed: frozenset[str] = frozenset()
 
     def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
-        """The parts of a round that are asked."""
+        return [part for part in of_round if part.about not in self.closed]
 
     def look(self, asked: Sequence[PlannedPart]) -> None:
-        """Take in what these parts' replies say, and look what is decided."""
+        self._said.append(_verdicts(self._run, asked, self._planned))
+        self._exhausted |= {str(part.about) for part in asked if part.round == self._last_round[str(part.about)]}
+        said = pl.concat(self._said)
+        ends = {named(*pair): pair for pair in _compared(said)}
+        plan = Plan(self._n_prompts, [ends[name] for name in self._exhausted & ends.keys()])
+        open_somewhere: set[str] = set()
+        for dimension in self._headlines:
+            mine, rules = said.filter(dimension=dimension), self._run.benchmark.statistics
+            floors = rules.min_paired_prompts, self._run.benchmark.gate.min_coverage
+            watches = next_comparisons(mine, list(ends.values()), plan, self._n_family, *floors, rules.failures)
+            open_somewhere |= {named(*watch.pair) for watch in watches if not watch.is_decided}
+        self.closed = frozenset(ends.keys() - open_somewhere)
+
+
+_Watched = WatchedScores | _WatchedPairs
+"""What is asked in rounds under one rubric by one judge."""
 
 
 def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False) -> Outcome:
@@ -177,46 +197,6 @@ def _n_family_of_pairs(run: RunContext, in_rounds: Mapping[tuple[str, str], Sequ
     sizes = {key: len({part.about for part in parts}) * len(_headlines(run, key[0])) for key, parts in of_pairs.items()}
     together = {"benchmark": sum(sizes.values()), "pair": 1}
     return {key: together.get(run.benchmark.statistics.family, size) for key, size in sizes.items()}
-
-
-class _WatchedPairs:
-    """One rubric's comparisons by one judge: the verdicts so far, and which of them are decided (`closed`)."""
-
-    what = "comparisons are decided"
-
-    def __init__(self, run: RunContext, rubric_id: str, parts: Sequence[PlannedPart], n_family: int) -> None:
-        self._run, self._n_family = run, n_family
-        self._headlines = _headlines(run, rubric_id)
-        self._last_round = {str(part.about): part.round for part in parts}  # in order of the rounds
-        self._planned = run.lake.scan(JUDGEMENTS, run.ids.plan_id).filter(
-            pl.col("rubric_id") == rubric_id, pl.col("judge_model") == parts[0].judge_model
-        )
-        prompts = self._planned.select("category", "prompt_id").unique().collect(engine="streaming")
-        self._n_prompts = dict(prompts.group_by("category").len().iter_rows())
-        self._said: list[pl.DataFrame] = []
-        self._exhausted: set[str] = set()
-        self.closed: frozenset[str] = frozenset()
-
-    @property
-    def n_watched(self) -> int:
-        return len(self._last_round)
-
-    def wanted(self, of_round: Sequence[PlannedPart]) -> list[PlannedPart]:
-        return [part for part in of_round if part.about not in self.closed]
-
-    def look(self, asked: Sequence[PlannedPart]) -> None:
-        self._said.append(_verdicts(self._run, asked, self._planned))
-        self._exhausted |= {str(part.about) for part in asked if part.round == self._last_round[str(part.about)]}
-        said = pl.concat(self._said)
-        ends = {named(*pair): pair for pair in _compared(said)}
-        plan = Plan(self._n_prompts, [ends[name] for name in self._exhausted & ends.keys()])
-        open_somewhere: set[str] = set()
-        for dimension in self._headlines:
-            mine, rules = said.filter(dimension=dimension), self._run.benchmark.statistics
-            floors = rules.min_paired_prompts, self._run.benchmark.gate.min_coverage
-            watches = next_comparisons(mine, list(ends.values()), plan, self._n_family, *floors, rules.failures)
-            open_somewhere |= {named(*watch.pair) for watch in watches if not watch.is_decided}
-        self.closed = frozenset(ends.keys() - open_somewhere)
 
 
 def _headlines(run: RunContext, rubric_id: str) -> list[str]:
