@@ -14,16 +14,13 @@ import sys
 import time
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import polars as pl
-
-from benchmarks.growth_parts.lake import CATEGORIES, JUDGE, N_CHECKPOINTS, N_IMAGES, digests, texts
+from benchmarks.growth_parts.true_lake import opened, write_replies, write_samples
 from benchmarks.growth_parts.usage import Usage, folder_or_temporary, measured_apart
+from schemas.tables.stored import SAMPLES
+from tasks.lake.reading import Lake
 
 RUNS = {"fill": date(2026, 1, 1), "again": date(2026, 1, 1), "next day": date(2026, 1, 2)}
-DATASET = "d" * 64
 
 
 def main() -> int:
@@ -39,7 +36,7 @@ def main() -> int:
         return measure(arguments)
     with folder_or_temporary(arguments.folder) as folder:
         if not (folder / "lake" / "samples").is_dir():
-            write_samples(folder, arguments.judgements, arguments.shard_size)
+            write_samples(Lake(folder / "lake"), arguments.judgements, arguments.shard_size)
         given = {name: value for name, value in vars(arguments).items() if value is not None} | {"folder": folder}
         return int(not all(measured_apart("benchmarks.cached_rerun", **given | {"run": name}) for name in RUNS))
 
@@ -50,8 +47,13 @@ def measure(arguments: argparse.Namespace) -> int:
     from flows.executors.choose import opened_executor
     from flows.run import judging, pipeline, stages
     from flows.run.context import RunContext
+    from tasks.ledger.ledger import Ledger
+    from tasks.ledger.snapshot import restore
 
-    opened_run = opened(arguments).having(dataset_id=DATASET, run_id="cached")
+    lake = arguments.folder / "lake"
+    (dataset_id,) = Lake(lake).keys(SAMPLES)
+    ids = {"dataset_id": dataset_id, "run_id": "cached"}
+    opened_run = opened(lake, arguments.rubric, arguments.shard_size, ids, RUNS[arguments.run], arguments.ledger)
     with opened_executor(opened_run) as executor:
         run = RunContext.of(opened_run, executor)
         usage.say("start up")
@@ -59,7 +61,9 @@ def measure(arguments: argparse.Namespace) -> int:
         run = run.having(plan_id=planned.plan_id)
         usage.say("plan")
         if arguments.run == "fill":
-            fill_ledger(run, planned.plan_id, arguments.rubric)
+            write_replies(run)
+            with Ledger(run.ledger_url) as ledger:
+                restore(run.lake, ledger)
             usage.say("start")
         asked = judging.judge(run, planned.parts)
         usage.say("judge")
@@ -73,74 +77,6 @@ def measure(arguments: argparse.Namespace) -> int:
     found = {"wall_s": round(time.monotonic() - began, 1), "is_new": published.is_new, "means": cells.height}
     print(json.dumps({"run": arguments.run, **found, **usage.told(arguments.judgements)}), flush=True)
     return 0
-
-
-def opened(arguments: argparse.Namespace) -> Any:
-    """The run a benchmark file would open. Its judge is an address where nobody listens: whatever is asked, fails."""
-    from rubrics.loading import SHIPPED, find_rubrics
-    from schemas.benchmark.file import Benchmark
-    from tasks.context import StageContext
-    from tasks.lake.reading import Lake
-
-    benchmark = Benchmark.model_validate({
-        "name": "cached", "sources": [{"reader": "manifest", "path": "none", "name": "drawn"}],
-        "rubrics": [{"id": arguments.rubric}], "limits": {"shard_size": arguments.shard_size},
-        "judges": [{"model": JUDGE, "base_url": "http://127.0.0.1:9/v1", "parameters": {"temperature": 0, "max_tokens": 300}}],
-    })  # fmt: skip
-    lake = Lake(arguments.folder / "lake")
-    ledger = arguments.ledger or f"sqlite:///{lake.root / 'ledger.db'}"
-    return StageContext(benchmark, find_rubrics([arguments.rubric], [SHIPPED]), lake, ledger, RUNS[arguments.run])
-
-
-def write_samples(folder: Path, n_samples: int, shard_size: int) -> None:
-    """The samples table in the lake's own form: N_CHECKPOINTS checkpoints' pictures, N_IMAGES of each prompt."""
-    from schemas.tables.stored import SAMPLES
-    from tasks.lake.reading import Lake
-    from tasks.lake.writing import stage
-
-    staging = stage(Lake(folder / "lake"), SAMPLES)
-    n_prompts = max(1, n_samples // N_CHECKPOINTS // N_IMAGES)
-    schema = SAMPLES.empty().schema
-    for part, start in enumerate(range(0, n_samples, shard_size)):
-        index = np.arange(start, min(start + shard_size, n_samples))
-        prompt = index // N_IMAGES % n_prompts
-        rows = pl.DataFrame({
-            "sample_id": digests(index, b"sample"), "image_sha256": digests(index, b"picture"),
-            "checkpoint": index // N_IMAGES // n_prompts,
-            "prompt": prompt, "category": [CATEGORIES[number % len(CATEGORIES)] for number in prompt.tolist()],
-            "image": [{"bytes": number.to_bytes(8, "big"), "path": f"{number}.png"} for number in index.tolist()],
-        }).with_columns(
-            source=pl.lit("drawn"), source_key=pl.format("{}.png", pl.Series(index)), model=pl.lit("north"),
-            checkpoint=pl.format("step-{}", "checkpoint"),
-            prompt=pl.format("a photo of a bench right of {} green teapots", "prompt"),
-            seed=pl.Series(index % N_IMAGES), image_format=pl.lit("PNG"), status=pl.lit("ok"),
-        )  # fmt: skip
-        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in rows.columns]
-        staging.write_part(part, rows.with_columns(absent))
-    staging.commit(DATASET)
-
-
-def fill_ledger(run: Any, plan_id: str, rubric: str) -> None:
-    """A reply for every request of the plan, part by part."""
-    from schemas.tables.stored import REQUESTS
-    from tasks.ledger.ledger import Ledger
-
-    draw = np.random.default_rng(1)
-    with Ledger(run.ledger_url) as ledger:
-        for path in run.lake.parts(REQUESTS, plan_id):
-            requests = pl.read_parquet(path, columns=["request_key", "variant"])
-            said = texts(requests["variant"].to_list(), run.rubrics[rubric], draw)
-            ledger.store_rows([_reply(key, text, draw) for key, text in zip(requests["request_key"], said, strict=True)])
-
-
-def _reply(key: str, text: str, draw: np.random.Generator) -> dict[str, Any]:
-    return {
-        "request_key": key, "ask_index": 0, "status": "answered", "reply_text": text.encode(), "finish_reason": b"stop",
-        "refusal_text": None, "error_detail": None, "judge_model": JUDGE, "answered_model": JUDGE.encode(), "n_input_tokens": 900,
-        "n_cached_tokens": None, "n_output_tokens": len(text) // 4, "cost_usd": 0.001, "latency_s": float(draw.gamma(2, 1)),
-        "n_attempts": 1, "received_at_us": 1_767_225_600_000_000 + int(draw.integers(1_000_000_000)), "origin": "asked",
-        "logprobs_json": None,
-    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -92,9 +92,7 @@ def write_lake(lake: Lake, n_judgements: int) -> None:
             bound_high=pl.when("is_scored").then("number").otherwise(5.0),
         )  # fmt: skip
         for table, frame in ((JUDGEMENTS, rows), (REPLIES, replies), (SCORES, scores)):
-            schema = table.empty().schema
-            absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in frame.columns]
-            stagings[table].write_part(part, frame.with_columns(absent).select(table.columns))
+            stagings[table].write_part(part, pl.concat([table.empty(), frame], how="diagonal_relaxed"))
     keys = {JUDGEMENTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
     for table, staging in stagings.items():
         staging.commit(MADE[keys[table]])

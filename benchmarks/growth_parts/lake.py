@@ -94,9 +94,7 @@ def _write_part(stagings: dict[Table, Staging], part: int, rows: pl.DataFrame, r
     )  # fmt: skip
     judgements = rows.with_columns(status=pl.lit("planned"))
     for table, frame in ((SAMPLES, samples), (JUDGEMENTS, judgements), (REQUESTS, requests), (REPLIES, replies)):
-        schema = table.empty().schema
-        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in frame.columns]
-        stagings[table].write_part(part, frame.with_columns(absent))
+        stagings[table].write_part(part, pl.concat([table.empty(), frame], how="diagonal_relaxed"))
 
 
 def texts(variants: list[str | None], rubric: Rubric, draw: Any) -> list[str]:

@@ -29,7 +29,14 @@ RESTORED = "e" * 64
 """The snapshot that stands for a ledger's replies until they are in it."""
 
 
-def opened(folder: Path, rubric: str, shard_size: int, ids: dict[str, str]) -> StageContext:
+def opened(
+    folder: Path,
+    rubric: str,
+    shard_size: int,
+    ids: dict[str, str],
+    run_date: date = date(2026, 1, 1),
+    ledger_url: str | None = None,
+) -> StageContext:
     """The run of a benchmark file over these samples, under a judge that would be asked."""
     benchmark = Benchmark.model_validate({
         "name": "growth", "sources": [{"reader": "manifest", "path": "none", "name": "drawn"}], "rubrics": [{"id": rubric}],
@@ -37,8 +44,8 @@ def opened(folder: Path, rubric: str, shard_size: int, ids: dict[str, str]) -> S
         "report": {"max_pictured": 0},
     })  # fmt: skip
     known = RunIds(**{"code_version": code_version(), **ids})
-    rubrics = find_rubrics([rubric], [SHIPPED])
-    return StageContext(benchmark, rubrics, Lake(folder), f"sqlite:///{folder / 'ledger.db'}", date(2026, 1, 1), known)
+    rubrics, ledger = find_rubrics([rubric], [SHIPPED]), ledger_url or f"sqlite:///{folder / 'ledger.db'}"
+    return StageContext(benchmark, rubrics, Lake(folder), ledger, run_date, known)
 
 
 def write_samples(lake: Lake, n_samples: int, shard_size: int) -> str:
@@ -77,9 +84,7 @@ def write_replies(run: StageContext) -> None:
             cost_usd=pl.lit(0.001), latency_s=pl.Series(draw.gamma(2, 1, len(said))), n_attempts=pl.lit(1, pl.Int64),
             origin=pl.lit("asked"), received_at=pl.lit(datetime(2026, 1, 1, tzinfo=UTC)),
         )  # fmt: skip
-        schema = REPLIES.empty().schema
-        absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in replies.columns]
-        replies = replies.with_columns(absent)
+        replies = pl.concat([REPLIES.empty(), replies], how="diagonal_relaxed")
         digests = [reply_sha256(row) for row in replies.select(SAID).iter_rows(named=True)]
         index = int(path.stem.removeprefix("part-"))
         staging.write_part(index, replies.with_columns(reply_sha256=pl.Series(digests, dtype=pl.String)))
