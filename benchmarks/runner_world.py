@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from sqlalchemy import create_engine, text
 
 from demo.running import running_judge
@@ -60,9 +61,7 @@ items = "content"
 """
 
 
-def write_world(
-    folder: Path, url: str, ledger: str, runner: str, n_workers: int, n_samples: int, shard_size: int, key: str = ""
-) -> Path:
+def write_world(folder: Path, url: str, ledger: str, runner: str, n_workers: int, n_samples: int, shard_size: int) -> Path:
     """A benchmark file and its samples: one small picture under many prompts."""
     (folder / "dot.png").write_bytes(base64.b64decode(PNG))
     rows = ({"image": "dot.png", "prompt": f"a dot, the {number}th", "item_id": str(number)} for number in range(n_samples))
@@ -70,7 +69,7 @@ def write_world(
     filled = BENCHMARK.format(
         ledger=ledger, runner=runner, n_workers=n_workers, judge=JUDGE, url=url, shard_size=shard_size
     )  # fmt: skip
-    (folder / "b.toml").write_text(filled + key)
+    (folder / "b.toml").write_text(filled)
     return folder / "b.toml"
 
 
@@ -107,23 +106,9 @@ def wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
 
 def worker_pids(flow_pid: int) -> list[int]:
     """The worker processes under a flow's process, by what multiprocessing calls them."""
-    parents, found = {}, []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(stat.parent.name)] = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    for pid, parent in parents.items():
-        if parent == flow_pid and b"multiprocessing.spawn" in _command(pid):
-            found.append(pid)
-    return found
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    processes = psutil.process_iter(["ppid", "cmdline"])
+    children = [each for each in processes if each.info["ppid"] == flow_pid]
+    return [each.pid for each in children if "multiprocessing.spawn" in " ".join(each.info["cmdline"] or ())]
 
 
 def count(ledger: str, table: str, where: str = "1 = 1") -> int:

@@ -17,13 +17,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -189,17 +190,16 @@ class Server:
     pid: int
 
     def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return sum(psutil.Process(self.pid).cpu_times()[:4])
 
 
 @contextmanager
-def prefect_server(folder: Path, options: Sequence[str] = ()) -> Iterator[Server]:
+def prefect_server(folder: Path) -> Iterator[Server]:
     """A Prefect server on a free port, its database in the folder."""
     with ExitStack() as stack:
         local = stack.enter_context(LocalServer(folder / "prefect"))
         port = free_port(0)
-        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), *options]
+        command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         own = {"PREFECT_HOME": str(folder / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
         own["PREFECT_SERVER_UI_STATIC_DIRECTORY"] = str(folder / "prefect" / "ui")
         health = f"http://127.0.0.1:{port}/api/health"

@@ -15,11 +15,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 from rich.console import Console
 from rich.table import Table
@@ -147,17 +147,12 @@ def n_transactions(server: PostgresServer, address: str) -> float:
 
 def server_cpu_s(server: PostgresServer) -> float:
     """CPU seconds of the server's processes, of those that have ended too."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if stat.parent.name == str(server.process.pid):
-            ticks += sum(int(field) for field in fields[11:15])  # its own, and of the children it has seen end
-        elif int(fields[1]) == server.process.pid:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    own = psutil.Process(server.process.pid)
+    spent_s = sum(own.cpu_times()[:4])  # of the children it has seen end too
+    for child in own.children():
+        with suppress(psutil.NoSuchProcess):
+            spent_s += sum(child.cpu_times()[:2])
+    return spent_s
 
 
 def work(job: Job) -> Found:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
@@ -113,11 +114,8 @@ def _ingested(folder: Path, n_images: int) -> dict[str, object]:
 def _cpu_s() -> float:
     """Of this process and the decoders that live."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    ticks = 0
-    for one in decode._idle:  # noqa: SLF001
-        fields = Path(f"/proc/{one._process.pid}/stat").read_text().rpartition(")")[2].split()  # noqa: SLF001
-        ticks += int(fields[11]) + int(fields[12])
-    return used.ru_utime + used.ru_stime + ticks / 100
+    decoders = [psutil.Process(one._process.pid).cpu_times() for one in decode._idle]  # noqa: SLF001
+    return used.ru_utime + used.ru_stime + sum(each.user + each.system for each in decoders)
 
 
 def _write_large(folder: Path) -> None:
