@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -140,18 +141,11 @@ def used_share(by_second: list[list[int]], case: Case) -> float:
     return n / ((STEADY[1] - start_s) * rate)
 
 
-class provider:  # noqa: N801 - a context manager
-    def __init__(self, case: Case, folder: Path) -> None:
-        path = folder / "scenario.toml"
-        filled = {"n_input": N_INPUT, "n_output": N_OUTPUT, "model": MODEL, "latency_s": case.latency_s}
-        path.write_text(SCENARIO.format(**filled, limits=case.limits, changes=case.changes), encoding="utf-8")
-        self._running = running_judge(path)
-
-    def __enter__(self) -> str:
-        return self._running.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self._running.__exit__(*error)
+def provider(case: Case, folder: Path) -> AbstractContextManager[str]:
+    path = folder / "scenario.toml"
+    filled = {"n_input": N_INPUT, "n_output": N_OUTPUT, "model": MODEL, "latency_s": case.latency_s}
+    path.write_text(SCENARIO.format(**filled, limits=case.limits, changes=case.changes), encoding="utf-8")
+    return running_judge(path)
 
 
 def run(base_url: str, ledger: str, case: Case, number: int, concurrency: int) -> float:

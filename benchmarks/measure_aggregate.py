@@ -8,10 +8,8 @@ The judgements are 40 checkpoints' of prompts × 4 pictures in six categories, 1
 import argparse
 import os
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from datetime import date
 from pathlib import Path
@@ -19,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from benchmarks.growth_parts.lake import digests
+from benchmarks.growth_parts.usage import folder_or_temporary
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 
 N_CHECKPOINTS, N_IMAGES, N_CATEGORIES, PART = 40, 4, 6, 100_000
@@ -33,15 +33,11 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.measure:
         return measure(arguments.folder, arguments.dimensions)
-    folder = arguments.folder or Path(tempfile.mkdtemp())
-    try:
+    with folder_or_temporary(arguments.folder) as folder:
         if not (folder / "scores").is_dir():
             write(folder, arguments.judgements, arguments.dimensions)
         again = ["--measure", "--folder", str(folder), "--dimensions", str(arguments.dimensions)]
         return subprocess.run([sys.executable, "-m", "benchmarks.measure_aggregate", *again], check=False).returncode
-    finally:
-        if not arguments.folder:
-            shutil.rmtree(folder)
 
 
 def measure(folder: Path, n_dimensions: int) -> int:
@@ -72,8 +68,6 @@ def write(folder: Path, n_judgements: int, n_dimensions: int) -> None:
     """Parts of PART judgements each, in the lake's shape; the prompts are dealt so that a part holds several checkpoints."""
     draw = np.random.default_rng(1)
     n_prompts = max(1, n_judgements // N_CHECKPOINTS // N_IMAGES)
-    from benchmarks.growth_parts.lake import digests
-
     for name in ("judgements", "scores", "replies"):
         (folder / name).mkdir(parents=True)
     for part, start in enumerate(range(0, n_judgements, PART)):

@@ -33,7 +33,6 @@ NIGHT_NOISE = 0.026  # of a mean on a scale of ten, as in docs/nights.md: nights
 HELD = {SAMPLES: "dataset_id", JUDGEMENTS: "plan_id", REQUESTS: "plan_id", REPLIES: "snapshot_id", SCORES: "reading_id"}
 BENCHMARK = """\
 name = "year"
-{lake}
 [[sources]]
 reader = "geneval"
 path = "made/{{model}}/{{checkpoint}}"
@@ -52,10 +51,10 @@ n_earlier = 0
 """
 
 
-def make_world(folder: Path, url: str, lake: str = "") -> Path:
+def make_world(folder: Path, url: str) -> Path:
     """Three painted checkpoints, shown night by night by `show`; the benchmark file over them."""
     paint(folder / "painted")
-    (folder / "year.toml").write_text(BENCHMARK.format(url=url, lake=lake))
+    (folder / "year.toml").write_text(BENCHMARK.format(url=url))
     return folder / "year.toml"
 
 

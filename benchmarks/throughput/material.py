@@ -53,13 +53,12 @@ def write_items(folder: Path, n: int) -> Path:
     return path
 
 
-def write_benchmark(folder: Path, items: Path, base_url: str, n_at_once: int, *, ledger: str | None = None) -> Path:
+def write_benchmark(folder: Path, items: Path, base_url: str, n_at_once: int) -> Path:
     """A benchmark file in `folder` whose lake stands beside it."""
     path = folder / "benchmark.toml"
     text = f"""\
 name = "throughput"
 lake = "lake/"
-{f'ledger = "{ledger}"' if ledger else ""}
 [[sources]]
 reader = "manifest"
 path = "{items}"
