@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ hypothesis.settings.load_profile("salon")
 
 _OF_WHOLE_RUNS = ("flows/runs", "flows/nights", "flows/prefect", "flows/verification", "torture")
 """Rooms whose tests make whole runs: each is `slow`, as are modules that say so of themselves. `make test` leaves these out."""
+
+
+_N_SECONDS_AT_MOST = 60 * float(os.environ.get("SALON_TEST_MINUTES", "inf"))
+_BEGAN = time.monotonic()
+_NOT_BEGUN = "not begun: the minutes of SALON_TEST_MINUTES are over"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,6 +55,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[_LEFT_OUT] = len(wanting)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """On a slow machine fewer tests run, and are counted: CI is cut off at its time, and then none of them would count."""
+    if time.monotonic() - _BEGAN > _N_SECONDS_AT_MOST:
+        pytest.skip(_NOT_BEGUN)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """For `--dist loadscope`: a module's tests in one process, and in one process all modules that name the server's fixtures."""
@@ -74,6 +87,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     n_left_out = config.stash.get(_LEFT_OUT, 0)
     if n_left_out:
         terminalreporter.write_line(f"SALON_DATA is not set: {n_left_out} tests on real data were left out.", yellow=True)
+    n_not_begun = sum(_NOT_BEGUN in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
+    if n_not_begun:
+        terminalreporter.write_line(f"{n_not_begun} tests were {_NOT_BEGUN}.", yellow=True)
 
 
 @pytest.fixture(scope="session")
