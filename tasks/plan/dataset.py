@@ -53,7 +53,7 @@ class PlanShard:
     requests: Staging
     first_index: int = 0
     occasion: str = ""
-    pairs: pl.DataFrame | None = None  # of a rubric for pairs: some of paired()'s rows, whole parts of it
+    pairs: pl.DataFrame | None = None  # of a rubric for pairs: paired()'s rows, all, since any two may be one request
 
 
 def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -> list[PlanShard]:
@@ -67,22 +67,14 @@ def plan_shards(context: StageContext, judgements: Staging, requests: Staging) -
     first_index = 0
     for rubric_id, choices in groupby(choices_of(context), key=lambda choice: choice[0]):
         rubric = context.rubrics[rubric_id]
-        some = list(_pair_blocks(paired(context, rubric))) if rubric.is_of_pairs else [(None, n_parts)]
+        pairs = paired(context, rubric) if rubric.is_of_pairs else None
         for _, judge, sources, occasion in choices:
-            n_most = _n_parts_in_looks(context) if _looks(context, rubric_id, judge, occasion) else n_parts
-            for pairs, n_of_it in some if rubric.is_of_pairs else [(None, n_most)]:
-                shards.append(PlanShard(rubric_id, judge, tuple(sources), judgements, requests, first_index, occasion, pairs))
-                first_index += n_of_it
+            shards.append(PlanShard(rubric_id, judge, tuple(sources), judgements, requests, first_index, occasion, pairs))
+            if pairs is not None:
+                first_index += pairs["part"].n_unique()
+            else:
+                first_index += _n_parts_in_looks(context) if _looks(context, rubric_id, judge, occasion) else n_parts
     return shards
-
-
-def _pair_blocks(asked: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
-    """Pairs some ROWS_AT_ONCE together, whole parts, and how many parts these are."""
-    n_rows = asked.group_by("part").len().sort("part")["len"]
-    for (_,), block in asked.with_columns(block=n_rows.cum_sum().gather(asked["part"]) // ROWS_AT_ONCE).group_by(
-        "block", maintain_order=True
-    ):
-        yield block.drop("block"), block["part"].n_unique()
 
 
 def plan_shard(context: StageContext, shard: PlanShard) -> list[PlannedPart]:
@@ -147,11 +139,14 @@ def new_stagings(lake: Lake) -> tuple[Staging, Staging]:
 
 
 def _planned_pairs(context: StageContext, planner: Planner, shard: PlanShard) -> Iterator[tuple[pl.DataFrame, Planned]]:
-    """The same of a shard's pairs."""
+    """The same of a shard's pairs, some ROWS_AT_ONCE at a time, whole parts."""
     assert shard.pairs is not None
-    rows = planner.drawn(pair_rows(context, shard.pairs))
-    if not rows.is_empty():
-        yield rows.rename({"comparison": "about"}).select(_PLACE), planner.plan(rows)
+    n_rows = shard.pairs.group_by("part").len().sort("part")["len"]
+    numbered = shard.pairs.with_columns(block=n_rows.cum_sum().gather(shard.pairs["part"]) // ROWS_AT_ONCE)
+    for _, some in numbered.group_by("block", maintain_order=True):
+        rows = planner.drawn(pair_rows(context, some.drop("block")))
+        if not rows.is_empty():
+            yield rows.rename({"comparison": "about"}).select(_PLACE), planner.plan(rows)
 
 
 def _planned(context: StageContext, planner: Planner, sources: Sequence[str]) -> Iterator[tuple[pl.DataFrame, Planned]]:

@@ -17,7 +17,7 @@ from schemas.tables.stored import SAMPLES
 from schemas.tables.table import conform
 from tasks.lake.reading import Lake
 from tasks.lake.writing import stage
-from tasks.plan.dataset import new_stagings, plan_shard, plan_shards
+from tasks.plan.dataset import ROWS_AT_ONCE, new_stagings, plan_shard, plan_shards
 from tasks.plan.pairs import meetings, named, pair_rows, paired
 from tests.support.contexts import stage_context
 
@@ -185,3 +185,20 @@ def test_adaptive_pairs_come_in_rounds_of_whole_prompts_in_an_order_of_their_own
     assert found.group_by("part").agg(pl.struct("comparison", "round").n_unique())["comparison"].unique().to_list() == [1]
     orders = [list(dict.fromkeys(mine["prompt"])) for _, mine in found.group_by("comparison", maintain_order=True)]
     assert orders[0] == orders[1] != prompts, "the same prompts in the same drawn order, which is not the file's"
+
+
+@pytest.mark.slow
+def test_equal_pictures_of_two_checkpoints_are_one_request_however_many_pairs_there_are(tmp_path: Path) -> None:
+    pictures = {"1": "ours", "2": "ours", "3": "theirs"}
+    numbers = [(prompt, n) for prompt in range(1_600) for n in range(8)]
+    rows = [sample(one, f"{prompt}", f"{its} {prompt} {n}", n) for prompt, n in numbers for one, its in pictures.items()]
+    lake = lake_of(tmp_path, rows)
+    said = {"meet": ["each_other"], "adaptive": True, "prompts_a_round": 500, "per_prompt": 8}
+    context = stage_context(lake, {"preference": load_rubric(SHIPPED / "preference")}, RunIds(dataset_id="d" * 64), pairs=said)
+    judgements, requests = new_stagings(lake)
+    parts = [part for shard in plan_shards(context, judgements, requests) for part in plan_shard(context, shard)]
+    judged = pl.concat([pl.read_parquet(path, columns=["request_key"]) for path in judgements.part_paths()])
+    asked = pl.concat([pl.read_parquet(path, columns=["request_key"]) for path in requests.part_paths()])
+    assert judged.height > ROWS_AT_ONCE, "else all are planned together"
+    assert asked["request_key"].is_unique().all()
+    assert asked.height == sum(part.n_requests for part in parts) == judged.height // 2
