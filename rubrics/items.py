@@ -111,10 +111,10 @@ def questions_of(
     Raises as render() does, MissingColumns also where there are no items, and BadItems.
     """
     for name, request in rubric.requests.items():
-        yield (Item(name, {}),), render(request, values, has_image, others), facts(request, values, has_image)
+        yield (Item(name, {}),), render(request, values, has_image, others), facts(request, values, has_image, others)
     if rubric.requests:
         return
-    of_sample = facts(rubric, values, has_image)
+    of_sample = facts(rubric, values, has_image, others)
     if rubric.items is None:
         yield (), render(rubric, values, has_image, others), of_sample
         return

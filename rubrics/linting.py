@@ -45,11 +45,13 @@ def _bound_problems(rule: Rule, dimension: Dimension) -> Iterator[str]:
 def _condition_problems(rubric: Rubric, rule: Rule, condition: Condition | WordsOutside) -> Iterator[str]:
     columns = (condition.of, condition.reference) if isinstance(condition, WordsOutside) else (condition.column,)
     for column in columns:
-        if rubric.messages and column not in rubric.needs:
+        if column in rubric.pictures and (isinstance(condition, WordsOutside) or condition.one_of):
+            yield f"rule {rule.name!r} asks for words of the picture {column!r}, which has none; use is_null"
+        if rubric.messages and column not in (*rubric.needs, *rubric.pictures):
             yield f"rule {rule.name!r} asks about {column!r}, which is not in needs; add it there"
     if isinstance(condition, WordsOutside):
         return
-    if condition.is_null and condition.column in rubric.needs and condition.column not in rubric.may_be_null:
+    if condition.is_null and condition.column in (*rubric.needs, *rubric.roles) and condition.column not in rubric.may_be_null:
         yield f"rule {rule.name!r} asks whether {condition.column!r} is null, but it cannot be; add it to may_be_null"
     words = rubric.value_maps.get(condition.column, {})
     allowed = rubric.words.get(condition.column)
@@ -87,8 +89,7 @@ def lint(rubric: Rubric) -> list[str]:
     problems = [*_vocabulary(rubric)]
     if rubric.requests:
         return problems + [f"request {name}: {problem}" for name, one in rubric.requests.items() for problem in lint(one)]
-    if rubric.messages:
-        problems += message_problems(rubric)
+    problems += message_problems(rubric) if rubric.messages else []
     problems += [*dimension_problems(rubric), *rule_problems(rubric)]
     # A rubric that is wrong in itself renders wrong golden requests: those sentences would only repeat the others.
     return problems or [*_golden_requests(rubric), *_golden_replies(rubric)]
@@ -105,8 +106,7 @@ def _vocabulary(rubric: Rubric) -> Iterator[str]:
     if not rubric.messages:
         return
     named_by = [("unit", column) for column in rubric.unit] + [("dispatch", rubric.dispatch)]
-    if rubric.items:
-        named_by.append(("items.column", rubric.items.column))
+    named_by += [("items.column", rubric.items.column)] if rubric.items else []
     if rubric.report_by != "category":  # the default: a sample may lack it
         named_by.append(("report_by", rubric.report_by))
     for key, name in named_by:

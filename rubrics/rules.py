@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rubrics.model import Condition, Rubric, Rule, WordsOutside
 from schemas.records import IMAGE
@@ -23,8 +24,14 @@ def mapped(rubric: Rubric, column: str, value: str) -> str:
     return words.get(value, value) if words else value
 
 
-def facts(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> dict[str, object]:
-    """What the rubric's rules need to know of a sample: "<column>_is_null", "<column>", "<column>_words" (a count)."""
+def facts(
+    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, object]:
+    """What the rubric's rules need to know of a sample: "<column>_is_null", "<column>", "<column>_words" (a count).
+
+    `others` as in render(): how many pictures it has of other roles, which rules name as columns.
+    """
+    n_pictures = {**others, IMAGE: int(has_image)}
     found: dict[str, object] = {}
     for rule in rubric.rules:
         for condition in rule.when:
@@ -36,7 +43,7 @@ def facts(rubric: Rubric, values: Mapping[str, str | None], has_image: bool) -> 
                 continue
             text = values.get(condition.column)
             if condition.is_null is not None:
-                found[f"{condition.column}_is_null"] = not has_image if condition.column == "image" else is_null(text)
+                found[f"{condition.column}_is_null"] = not n_pictures.get(condition.column) and is_null(text)
             elif text is not None and not is_null(text):
                 found[condition.column] = mapped(rubric, condition.column, text)
     return found

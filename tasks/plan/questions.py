@@ -137,9 +137,10 @@ class Questions:
 
     def _ask(self, values: dict[str, str | None], shown: Roles) -> Question:
         has_image, counted = IMAGE in shown, Counter(shown if self.is_asked else (IMAGE, *self.rubric.roles))
+        about = facts(self.rubric, values, has_image, Counter(shown))
         try:
             if self.rubric.is_of_lists:
-                return self._ask_items(values, has_image, counted)
+                return self._ask_items(values, counted, about)
             if self.rubric.messages and self.judge.recorded:
                 variant, rendered = variant_of(self.rubric, values), None
             else:
@@ -153,17 +154,17 @@ class Questions:
             return Question(JudgementStatus.NO_PROMPT, JudgementStatus.NO_PROMPT.value)
         except UnknownValue as error:
             return Question(JudgementStatus.UNKNOWN_VALUE, f"unknown_value:{error.column}")
-        return self._planned(variant, rendered, facts(self.rubric, values, has_image))
+        return self._planned(variant, rendered, about)
 
-    def _ask_items(self, values: dict[str, str | None], has_image: bool, counted: Mapping[str, int]) -> Question:
+    def _ask_items(self, values: dict[str, str | None], counted: Mapping[str, int], about: Mapping[str, object]) -> Question:
         parts: list[Question] = []
         listed: list[dict[str, object]] = []
-        for items, rendered, looked_at in questions_of(self.rubric, values, has_image or not self.is_asked, counted):
+        for items, rendered, looked_at in questions_of(self.rubric, values, IMAGE in counted, counted):
             for item in items:
                 place = item.id if self.rubric.items and self.rubric.items.is_together else ""
                 listed.append({"part": len(parts), "item": place, **_entry(item)})
             of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
-            parts.append(self._planned(rendered.variant, rendered, looked_at | of_part))
+            parts.append(self._planned(rendered.variant, rendered, looked_at | about | of_part))
         return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
 
     def _planned(self, variant: Variant, rendered: Rendered | None, about: Mapping[str, object]) -> Question:

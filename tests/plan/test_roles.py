@@ -13,7 +13,7 @@ import pytest
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from rubrics.messages import Part
-from rubrics.model import Rubric
+from rubrics.model import Condition, Items, ItemText, Rubric, Rule
 from schemas.benchmark.judges import Judge
 from schemas.errors import RubricError
 from schemas.tables.stored import SAMPLES
@@ -51,6 +51,7 @@ parts = [
     { kind = "template" },
 ]
 """
+RULE = 'rules = [{{ name = "r", when = [{{ column = "mask", {} }}], then = {{ dimensions = ["score"], at_most = 5 }} }}]'
 
 
 def digest(name: str) -> str:
@@ -161,6 +162,8 @@ DOUBTED: dict[str, tuple[tuple[str, str], str]] = {
     "a role that is not needed": (('["source", "image", "mask"]\nmay_be_null = ["mask"]', '["image"]'), "'source' is sent but"),
     "a role twice": (('{ kind = "template" }', '{ kind = "template" }, { kind = "image", value = "source" }'), "is sent 2 times"),
     "a role that may be null, silently": ((', null_as = ""', ""), "'mask' may be null, but a part"),
+    "a rule whether a needed role is null": (('may_be_null = ["mask"]', RULE.format("is_null = true")), "is null, but it"),
+    "a rule about words of a picture": (("scale =", RULE.format('one_of = ["x"]') + "\nscale ="), "words of the picture"),
     "a slot that is not there": (('"<<do>>"', '"<<done>>"'), "the slot '<<done>>' is in no prompt"),
     "a slot for a column that is not needed": (('= "prompt" }', '= "text" }'), "names 'text', which is not in needs"),
     "a picture from the assistant": (
@@ -209,3 +212,17 @@ def test_a_unit_that_is_no_role_of_the_rubric_is_no_name_of_a_picture(rubric: Ru
     (rubric.folder / "rubric.toml").write_text(declared)
     with pytest.raises(RubricError, match="'source' identifies a sample or its model"):
         load_rubric(rubric.folder)
+
+
+LISTED = Items("items", is_together=False, texts={"question": ItemText("{text}")}, fields={}, kinds={})
+
+
+@pytest.mark.parametrize("change", [{}, {"messages": ()}, {"messages": (), "items": LISTED}], ids=["asked", "recorded", "items"])
+def test_a_rule_about_a_role_sees_whether_the_sample_has_such_a_picture(rubric: Rubric, change: dict[str, Any]) -> None:
+    rules = tuple(Rule(f"no {role}", (Condition(role, is_null=True),), ("score",), None, 5) for role in ("mask", "image"))
+    given = samples(shown(image="new", source="old", mask="m"), shown(image="new", source="old"), shown(source="old"))
+    given = given.with_columns(texts_json=pl.lit('{"items": "[{\\"text\\": \\"Red?\\"}]"}'))
+    _, requests = plan_part(given, replace(rubric, rules=rules, **change), JUDGE)
+    found = [(facts["mask_is_null"], facts["image_is_null"]) for facts in map(json.loads, requests["facts_json"])]
+    lacking = [] if not change else [(True, True)]  # one that is asked is not planned without its image
+    assert found == [(False, False), (True, False), *lacking]
