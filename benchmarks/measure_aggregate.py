@@ -20,6 +20,7 @@ import polars as pl
 from benchmarks.growth_parts.lake import digests
 from benchmarks.growth_parts.usage import folder_or_temporary
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
+from schemas.tables.stored import JUDGEMENTS, REPLIES, SCORES
 
 N_CHECKPOINTS, N_IMAGES, N_CATEGORIES, PART = 40, 4, 6, 100_000
 
@@ -81,12 +82,12 @@ def write(folder: Path, n_judgements: int, n_dimensions: int) -> None:
             sample_id=pl.Series(digests(index, b"sample")), rubric_version=pl.lit("1"), repeat=pl.lit(0, pl.Int64),
             occasion=pl.lit(""), model=pl.lit("north"), checkpoint=pl.format("step-{}", "checkpoint"),
             category=pl.format("category {}", "category"), prompt_id=pl.Series(digests(prompt, b"prompt")),
-            status=pl.lit("planned"), reason=pl.lit(None, pl.String), duplicate_of_sample_id=pl.lit(None, pl.String),
-            first_look=pl.lit(None, pl.Int64),
+            status=pl.lit("planned"),
         )  # fmt: skip
-        judgements.write_parquet(folder / "judgements" / f"{part:05}.parquet")
-        scores_of(keys, prompt, n_dimensions, draw).write_parquet(folder / "scores" / f"{part:05}.parquet")
-        replies_of(keys, draw).write_parquet(folder / "replies" / f"{part:05}.parquet")
+        scores = scores_of(keys, prompt, n_dimensions, draw)
+        for table, frame in ((JUDGEMENTS, judgements), (SCORES, scores), (REPLIES, replies_of(keys, draw))):
+            whole = pl.concat([table.empty(), frame], how="diagonal_relaxed")
+            whole.write_parquet(folder / table.name / f"{part:05}.parquet")
 
 
 def scores_of(keys: list[str], prompt: np.ndarray, n_dimensions: int, draw: np.random.Generator) -> pl.DataFrame:
@@ -114,7 +115,6 @@ def replies_of(keys: list[str], draw: np.random.Generator) -> pl.DataFrame:
         "request_key": keys, "ask_index": np.zeros(n, np.int64), "status": ["answered"] * n, "answered_model": ["eye"] * n,
         "n_input_tokens": np.full(n, 900), "n_output_tokens": draw.integers(50, 200, n), "cost_usd": np.full(n, 0.001),
         "latency_s": draw.gamma(2, 1, n), "n_attempts": np.ones(n, np.int64),
-        "error_detail": pl.Series([None] * n, dtype=pl.String),
     })  # fmt: skip
 
 
