@@ -19,9 +19,11 @@ from rubrics.assembling import assemble, check_id, refuse_repeats
 from rubrics.declaration import DECLARATION, Declaration, explain, refusal
 from rubrics.dimensions import check_turned, derived_dimensions
 from rubrics.model import REQUEST, Rubric, Variant
+from rubrics.rendering import render
 from rubrics.sections import is_column
 from schemas.errors import RubricError
 from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_EXAMPLE_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
+from schemas.records import IMAGE
 
 SHIPPED = Path(__file__).resolve().parent
 """The folder of the rubrics that come with Salon."""
@@ -231,6 +233,11 @@ def _check_questions(folder: Path, requests: Mapping[str, Rubric]) -> None:
             raise refusal(folder, f"requests {first!r} and {second!r} ask the same; put their dimensions in one of them")
 
 
-def _question(request: Rubric) -> tuple[object, ...]:
-    """All that its messages are made of, before a sample's values are put in."""
-    return request.messages, request.variants[None].prompt, request.needs, request.slots, request.value_maps, request.examples
+def _question(request: Rubric) -> tuple[dict[str, object], ...]:
+    """Its messages about a sample that lacks nothing, with what stands in for each text: its name, and words exchanged in it."""
+    parts = [part for message in request.messages for part in message.parts]
+    columns = {*request.needs, *(part.value for part in parts if part.kind == "column")}
+    values = {name: f"\0{name} {sorted(request.value_maps.get(name, {}).items())}\0" for name in columns}
+    roles = {*request.roles, *(part.value or IMAGE for part in parts if part.kind == "image")}
+    plain = replace(request, words={}, value_maps={})
+    return render(plain, values, has_image=True, others=dict.fromkeys(roles, 1)).messages

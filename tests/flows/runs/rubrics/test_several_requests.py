@@ -208,6 +208,9 @@ def test_two_requests_that_ask_the_same_are_refused(tmp_path: Path) -> None:
     (rubric / "natural/prompt.txt").write_text(PROMPTS["done"])
     declared.write_text(f'value_maps = {{ instruction = {{ "make it red" = "paint it" }} }}\n{again}')
     load_rubric(rubric)  # the same text, filled with other words
+    declared.write_text(again.replace('needs = ["instruction"]', 'needs = ["instruction", "never_shown"]'))
+    with pytest.raises(RubricError, match="requests 'done' and 'natural' ask the same"):
+        load_rubric(rubric)
 
 
 def test_each_request_is_linted_and_changes_the_digest(tmp_path: Path) -> None:
