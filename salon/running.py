@@ -21,6 +21,7 @@ _COMMAND = Path(__file__).with_name("command.py")
 _BLOCKED = 1
 _PUBLISHED = re.compile(r"^publication ([0-9a-f]{16}) ", re.MULTILINE)
 """What the command says it made or found; other runs of the benchmark may end at the same time."""
+_SENTENCE = re.compile(r"^salon: ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _said(*arguments: str, given: str | None = None) -> str:
 
 
 def _error(done: "subprocess.CompletedProcess[str]") -> SalonError:
-    sentence = done.stderr.rpartition("salon: ")[2].strip()  # after the lines of progress
+    sentence = _SENTENCE.split(done.stderr)[-1].strip()  # after the lines of progress
     return SalonError(sentence or f"salon {done.args[0]} exited with code {done.returncode}", done.returncode or 1)
 
 

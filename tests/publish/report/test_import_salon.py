@@ -176,6 +176,11 @@ def test_an_error_is_the_sentence_also_where_operators_have_lines_of_json(monkey
         salon.parse("nonesuch", ["4"])
 
 
+def test_a_path_that_reads_like_the_start_of_a_sentence_cuts_none(tmp_path: Path) -> None:
+    with pytest.raises(salon.SalonError, match=f"^the benchmark file {tmp_path}/a salon: b/none.toml does not exist"):
+        salon.plan(tmp_path / "a salon: b" / "none.toml")
+
+
 def test_a_sentence_is_read_whatever_the_environment_says_texts_are_written_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
     with pytest.raises(salon.SalonError, match=r"n\u00e9\.toml does not exist"):
