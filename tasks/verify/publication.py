@@ -21,8 +21,9 @@ from tasks.verify.rows import NOTHING, Difference, compare_json, shown
 
 def find_folder(lake_root: Path, publication: str) -> Path:
     """The published folder of an id, of its beginning (four characters or more) or of a path. Raises InputError."""
-    if Path(publication).is_dir():
-        return Path(publication).resolve()
+    named = Path(publication).resolve()
+    if named.is_dir() and (len(named.name) == DIGEST_LENGTH or (named / MANIFEST).is_file()):  # also one that was damaged
+        return named
     look_again(lake_root)
     home = lake_root / "publish" / LAYOUT
     look_again(lake_root, *(f"{path.name}/{AGREEMENTS}" for path in home.glob("*/") if path.name != TABLES_FOLDER))
@@ -36,7 +37,7 @@ def find_folder(lake_root: Path, publication: str) -> Path:
     what = f"{len(found)} publications begin" if found else "no publication begins"
     place = Lake(lake_root).place
     raise InputError(
-        f"{what} with {publication!r} in the lake {place}; give a folder, or four characters or more of one of\n{listed}"
+        f"{what} with {publication!r} in the lake {place}; give the folder of one, or four characters or more of one of\n{listed}"
     )
 
 

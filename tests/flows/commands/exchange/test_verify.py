@@ -496,3 +496,14 @@ def test_the_command_takes_an_id_or_a_folder_and_the_file_it_was_published_from(
     (copied / "b.toml").write_text((copied / "b.toml").read_text().replace("score = 4", "score = 3"))
     with pytest.raises(InputError, match="is not what"):
         command(folder.name, lake=str(lake), file=copied / "b.toml")
+
+
+def test_a_folder_beside_the_publications_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "publish" / "v1" / "nightly"
+    for name in ("drift", "a" * 64):
+        (home / name).mkdir(parents=True)
+    monkeypatch.chdir(home)
+    assert find_folder(tmp_path, "a" * 64) == home / ("a" * 64), "where its manifest is lost, verifying says so"
+    for said in ("drift", str(home / "drift"), "."):
+        with pytest.raises(InputError, match="no publication begins with"):
+            find_folder(tmp_path, said)
