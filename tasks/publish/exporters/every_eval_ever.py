@@ -53,7 +53,7 @@ class EveryEvalEver:
             developer, _, model = record["model_info"]["id"].partition("/")
             home = folder / "data" / exported.publication.benchmark / folder_name(developer) / folder_name(model)
             home.mkdir(parents=True, exist_ok=True)
-            name = uuid.uuid5(uuid.NAMESPACE_URL, f"{exported.publication.publication_id}/{one.model}/{one.checkpoint}")
+            name = record["evaluation_id"].rpartition("/")[2]
             (home / f"{name}.json").write_bytes(orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n")
 
     def read(self, folder: Path) -> Numbers:
@@ -83,11 +83,13 @@ def _record(exported: Exported, contestant: Contestant) -> dict[str, Any]:
     at_s = str(int(datetime.fromisoformat(publication.run_date).replace(tzinfo=UTC).timestamp()))
     developer, _, tail = contestant.model.rpartition("/")
     model_id = f"{developer or exported.name}/{tail}-{contestant.checkpoint}"
+    # another publication may have the same date, and checkpoint b-c of a the model_id of checkpoint c of a-b
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{publication.publication_id}/{contestant.model}/{contestant.checkpoint}")
     kept = {name: words[name] for name in ("publication_id", "n_cells", "n_blocked_cells", "rubrics", "judges") if name in words}
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{publication.benchmark}/{model_id}/{at_s}",
+        "evaluation_id": f"{publication.benchmark}/{model_id}/{at_s}/{own}",
         "evaluation_timestamp": publication.run_date,
         "retrieved_timestamp": at_s,
         "source_metadata": {

@@ -191,6 +191,18 @@ def test_nobody_at_the_address_is_said_and_the_folder_stays(
     assert READ[to][0](tmp_path / "out") if to == "wandb" else (tmp_path / "out" / "mlflow.db").is_file()
 
 
+def test_each_record_has_an_id_of_its_own(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    """Of names that are one where they are joined, and of two publications of one day."""
+    names = [("acme/a", "b-c"), ("acme/a-b", "c")]
+    rows = [cell(model, 1 / 3, checkpoint=one, cell_id=f"{n:012}", se=0.1) for n, (model, one) in enumerate(names)]
+    for id_ in "ef":
+        publish(tmp_path / "lake", Draft(PublicationName("nightly", id_ * 64, DAY), tables_of(rows), {"rubrics": {}}))
+        assert salon("export", id_ * 4, "--to", "eee", "--out", str(tmp_path / id_), "--name", "acme").code == 0
+    paths = [*tmp_path.glob("[ef]/data/**/*.json")]
+    ids = [json.loads(path.read_bytes())["evaluation_id"] for path in paths]
+    assert (len(set(ids)), len({path.name for path in paths})) == (4, 4)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
