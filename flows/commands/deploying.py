@@ -68,6 +68,8 @@ def _told(deployed: "Deployed") -> Iterator[str]:
         yield f"alerts reach:        {told} (where the Prefect server is on SQLite, one may be lost: docs/alerts.md)"
     else:
         yield "alerts reach nobody: create a notification block (docs/alerts.md), then add --with-automations <type>/<name>"
+    for block in deployed.no_longer_told:
+        yield f"                     and no longer {block}: of all benchmarks on this server, which share these automations"
     is_process = deployed.pool.type == "process"  # a plain worker would kill its runs when it is told to stop
     worker = "salon worker" if is_process else "prefect worker start"
     yield f"runs need a worker:  {worker} --pool {deployed.pool.name}"

@@ -19,7 +19,7 @@ from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from flows.prefect_server import deployments, full_name, remedy, server_url
-from flows.serving.deployment_files import automations, blocks_told, filled, new_pool, notification_block, set_up
+from flows.serving.deployment_files import blocks_told, filled, new_pool, notification_block, set_up
 from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
@@ -58,6 +58,8 @@ class Deployed:
     """Deployments that ran another file until now, and that file."""
     told: list[str] = field(default_factory=list)
     """The notification blocks, as <type>/<name>, that an enabled automation of Salon tells; none: nobody hears."""
+    no_longer_told: list[str] = field(default_factory=list)
+    """Those that alerts of all benchmarks went to until now: another one was asked for."""
 
 
 def grace_s(benchmark: Benchmark) -> int:
@@ -105,7 +107,9 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
                 deployed.deployments.append(name)
                 deployed.kept_off.extend([name] if is_off else [])
             _remove_renamed(client, earlier, deployed)
-            deployed.automations.extend(set_up(client, found) for found in automations(plan, block_id))
+            names, no_longer_told = set_up(client, plan, block_id)
+            deployed.automations.extend(names)
+            deployed.no_longer_told.extend(no_longer_told)
             deployed.told.extend(blocks_told(client))
     except TransportError as error:
         said = f"no Prefect server answers at {api_url} ({type(error).__name__})"

@@ -4,15 +4,16 @@ Sending pools and deployments is deploying.py.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
-from httpx import HTTPStatusError
+from httpx import HTTPStatusError, codes
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.events.schemas.automations import AutomationCore
+from prefect.events.actions import SendNotification
+from prefect.events.schemas.automations import Automation, AutomationCore
 from prefect.exceptions import ObjectNotFound
 
 from schemas.benchmark.file import Benchmark
@@ -53,16 +54,24 @@ def new_pool(name: str, pools: Mapping[str, Any], kinds: Mapping[str, Any]) -> W
     )
 
 
-def automations(plan: Mapping[str, Any], block_id: str | None) -> Iterator[AutomationCore]:
-    """Those that watch, and those that notify where there is a block to notify by."""
+def automations(plan: Mapping[str, Any], blocks: Callable[[str], Iterable[str]]) -> Iterator[AutomationCore]:
+    """Those that watch, and those that notify where `blocks` has some for their name: an action for each of these ids."""
+    for automation in _automations(plan):
+        told = [{"block_document_id": block} for block in blocks(automation["name"])]
+        actions = [action | at for action in automation["actions"] for at in (told if _is_notifying(action) else [{}])]
+        if actions:
+            yield AutomationCore.model_validate(automation | {"actions": actions})
+
+
+def _automations(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = list(plan["definitions"]["automations"])
     for file in sorted((INFRA / "automations").glob("*.yaml")):
         found += _read(f"automations/{file.name}")["automations"]
-    for automation in found:
-        is_notifying = any(action.get("block_document_id") == _BLOCK_ID for action in automation["actions"])
-        if not is_notifying or block_id is not None:
-            actions = [action | ({"block_document_id": block_id} if is_notifying else {}) for action in automation["actions"]]
-            yield AutomationCore.model_validate(automation | {"actions": actions})
+    return found
+
+
+def _is_notifying(action: Mapping[str, Any]) -> bool:
+    return action.get("block_document_id") == _BLOCK_ID
 
 
 def _read(name: str) -> Any:
@@ -92,24 +101,60 @@ def notification_block(client: SyncPrefectClient, notify: str) -> str:
 def blocks_told(client: SyncPrefectClient) -> list[str]:
     """<type>/<name> of each block that an enabled automation of Salon notifies by, also one set up by hand or earlier."""
     mine = [one for one in client.read_automations() if one.enabled and "salon" in one.model_dump_json().lower()]
-    ids = {str(block) for one in mine for action in one.actions if (block := getattr(action, "block_document_id", None))}
-    blocks = (client.request("GET", "/block_documents/{id}", path_params={"id": one}).json() for one in sorted(ids))
-    return sorted(f"{block['block_type']['slug']}/{block['name']}" for block in blocks)
+    return _named(client, {block for one in mine for block in _blocks_of(one)})
 
 
-def set_up(client: SyncPrefectClient, automation: AutomationCore) -> str:
-    """Create or update one automation; one that somebody switched off stays off. Its name.
+def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | None) -> tuple[list[str], list[str]]:
+    """Create or update the automations, which are one set for all benchmarks; one that somebody switched off stays off.
 
-    One that is the same already is left alone: an update makes Prefect forget which runs it watches.
+    Without `block_id` those that notify keep their blocks, and one that is new tells the one block of the others. The names of
+    all, and the blocks, as <type>/<name>, that enabled ones told before and no longer do.
     """
-    there = next(iter(client.read_automations_by_name(automation.name)), None)
+    there = {one.name: one for one in client.read_automations()}
+    mine = [there[one["name"]] for one in _automations(plan) if one["name"] in there]
+    before = {block for one in mine if one.enabled for block in _notified(one)}
+
+    def blocks(name: str) -> Iterable[str]:
+        own = _notified(there[name]) if name in there else before if len(before) == 1 else ()
+        return own if block_id is None else [block_id]
+
+    names = [_set_up(client, automation, there.get(automation.name)) for automation in automations(plan, blocks)]
+    return names, _named(client, before - {block_id}) if block_id else []
+
+
+def _set_up(client: SyncPrefectClient, automation: AutomationCore, there: Automation | None) -> str:
+    """One that is the same already is left alone: an update makes Prefect forget which runs it watches."""
     if there is None:
         client.create_automation(automation)
     else:
-        wanted = automation.model_copy(update={"enabled": there.enabled})
+        is_notifying = bool(_notified(automation))
+        others = [one for one in there.actions if is_notifying and not isinstance(one, SendNotification)]  # somebody's own
+        wanted = automation.model_copy(update={"enabled": there.enabled, "actions": [*automation.actions, *others]})
         if _said(there) != _said(wanted):
             client.update_automation(there.id, wanted)
     return automation.name
+
+
+def _notified(automation: AutomationCore) -> list[str]:
+    return [str(action.block_document_id) for action in automation.actions if isinstance(action, SendNotification)]
+
+
+def _blocks_of(automation: AutomationCore) -> list[str]:
+    return [str(block) for action in automation.actions if (block := getattr(action, "block_document_id", None))]
+
+
+def _named(client: SyncPrefectClient, ids: Iterable[str]) -> list[str]:
+    """<type>/<name> of the blocks that are there: one that was deleted tells nobody."""
+    found = list[str]()
+    for one in ids:
+        try:
+            block = client.request("GET", "/block_documents/{id}", path_params={"id": one}).json()
+        except HTTPStatusError as error:
+            if error.response.status_code != codes.NOT_FOUND:
+                raise
+        else:
+            found.append(f"{block['block_type']['slug']}/{block['name']}")
+    return sorted(found)
 
 
 def _said(automation: AutomationCore) -> Any:

@@ -153,7 +153,7 @@ def test_prefects_file_is_filled_and_holds_no_secret() -> None:
 
 def test_a_run_is_given_up_only_after_many_heartbeats() -> None:
     plan = filled(BENCHMARK, "f", "p")
-    watches = [found for found in automations(plan, None) if found.trigger.posture == "Proactive"]
+    watches = [found for found in automations(plan, lambda _: []) if found.trigger.posture == "Proactive"]
     every_s = int(plan["definitions"]["environment"]["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"])
     assert len(watches) == 2
     for watch in watches:
@@ -162,7 +162,7 @@ def test_a_run_is_given_up_only_after_many_heartbeats() -> None:
 
 def test_the_watch_knows_every_name_a_run_ends_with() -> None:
     """Prefect's event carries the state's name: one that is not expected is taken for a run that is gone."""
-    watches = [found for found in automations(filled(BENCHMARK, "f", "p"), None) if found.trigger.posture == "Proactive"]
+    watches = [found for found in automations(filled(BENCHMARK, "f", "p"), lambda _: []) if found.trigger.posture == "Proactive"]
     ended = {f"prefect.flow-run.{name}" for name in (BLOCKED, NOT_CURRENT, "Completed", "Failed", "Crashed", "Cancelled")}
     assert [ended - watch.trigger.expect for watch in watches] == [set(), set()]
 

@@ -47,6 +47,9 @@ timezone = "{timezone}"
 """
 
 
+NIGHTS = "nights were missed, or had nothing new"
+
+
 def written(folder: Path, name: str = "paris", schedule: str = "30 1 * * 1-5", timezone: str = "Europe/Paris") -> Path:
     file = folder / "b.toml"
     file.write_text(BENCHMARK.format(name=name, schedule=schedule, timezone=timezone))
@@ -188,6 +191,43 @@ def test_automations_that_notify_are_set_up_when_asked_for(tmp_path: Path, clien
     assert str(block) in stored
     assert "BLOCK_ID" not in stored
     assert "secret-path" not in stored
+
+
+def test_automations_that_notify_are_brought_up_to_date_and_keep_whom_they_tell(
+    tmp_path: Path, client: SyncPrefectClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an earlier Salon left them: one knows fewer events, one was not there yet, one is switched off, one does more."""
+    _first, last = (
+        CustomWebhookNotificationBlock(name=name, url="https://hooks.example.invalid").save(name, overwrite=True)
+        for name in ("first-told", "then-told")
+    )
+    file, first = written(tmp_path), "custom-webhook/first-told"
+    deploy(file, DeployOptions("salon-process", notify=first))
+    there = {found["name"]: found for found in client.request("POST", "/automations/filter", json={}).json()}
+    kept = ("name", "description", "enabled", "trigger", "actions")
+    nights, off, new = (there[f"Salon: {name}"] for name in (NIGHTS, "a run crashed", "a night by command was given up"))
+    nights["trigger"]["expect"], off["enabled"] = ["salon.night.missed"], False
+    nights["actions"].append({"type": "call-webhook", "block_document_id": str(last), "payload": "mine"})
+    for found in (nights, off):
+        path = {"id": found["id"]}
+        client.request("PUT", "/automations/{id}", path_params=path, json={name: found[name] for name in kept})
+    client.delete_automation(new["id"])
+    told = deploy(file, DeployOptions("salon-process"))
+    after = {found.name: found for found in client.read_automations()}
+    assert set(told.automations) == set(there) == set(after)
+    assert "salon.night.shut_out" in after[nights["name"]].trigger.expect  # type: ignore[union-attr]
+    assert [action.type for action in after[nights["name"]].actions] == ["send-notification", "call-webhook"]
+    assert not after[off["name"]].enabled
+    assert (told.no_longer_told, first in told.told) == ([], True)
+    before = automations_of(client)
+    assert deploy(file, DeployOptions("salon-process")).no_longer_told == []
+    assert automations_of(client) == before
+    assert deploy_command(file, with_automations="custom-webhook/then-told") == 0
+    said = capsys.readouterr().out
+    assert "alerts reach:        custom-webhook/then-told" in said
+    assert "and no longer custom-webhook/first-told: of all benchmarks on this server" in said
+    client.delete_block_document(last)
+    assert deploy(file, DeployOptions("salon-process")).told == [], "a block that was deleted tells nobody"
 
 
 @pytest.mark.parametrize(
