@@ -138,13 +138,13 @@ def _written(root: Path, name: str, content: bytes) -> bytes:
 def check_sync(run: StageContext) -> Iterator[Finding]:
     """Whether the ledger has the first replies of the lake's newest snapshot: one that was lost or put back lacks them."""
     lake = run.lake
-    keys = sorted(lake.keys(REPLIES), key=lambda key: _age(lake.marker(REPLIES, key)))
-    if not keys:
+    written_at = lake.written_at(REPLIES)
+    if not written_at:
         yield skipped(SYNC, "the lake has no snapshot of replies yet")
     elif not is_there(run.ledger_url):
-        yield wrong(SYNC, f"the lake has {len(keys)} snapshots, but there is no ledger", _REFILL)
+        yield wrong(SYNC, f"the lake has {len(written_at)} snapshots, but there is no ledger", _REFILL)
     else:
-        yield _compared(run, keys[-1])
+        yield _compared(run, max(written_at, key=written_at.__getitem__))
 
 
 _REFILL = "was it deleted, or restored from a copy? salon plan FILE refills it from the lake, and so does the next run"
@@ -172,13 +172,6 @@ def first_replies(lake: Lake, snapshot_id: str, most: int = N_COMPARED) -> tuple
     return list(found), True
 
 
-def _age(marker: Path) -> float:
-    try:
-        return marker.stat().st_mtime
-    except OSError:  # of a bucket, and not fetched yet
-        return 0.0
-
-
 def places(run: StageContext) -> list[Path]:
     """The folders that a run writes to on this machine."""
     file = sqlite_file(parse_url(run.ledger_url))
@@ -194,7 +187,7 @@ def check_disk(*places: Path) -> Iterator[Finding]:
             continue
         seen.add(there.stat().st_dev)
         n_free = shutil.disk_usage(there).free
-        found = f"{n_free / 1e9:.1f} GB free at {there}"
+        found = f"{f'{n_free / 1e9:.1f} GB' if n_free >= LEAST_FREE_BYTES else f'{n_free / 1e6:.0f} MB'} free at {there}"
         if n_free >= LEAST_FREE_BYTES:
             yield ok(DISK, found)
         else:

@@ -10,6 +10,7 @@ they are fetched as they are asked for (object_store/).
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -79,10 +80,19 @@ class Lake:
 
     def keys(self, table: Table) -> set[str]:
         """The keys of all partitions that are wholly written."""
+        return set(self.written_at(table))
+
+    def written_at(self, table: Table) -> dict[str, float]:
+        """When each partition was wholly written, in seconds of the clock of its disk or its store."""
         folder = self.marker(table, "any").parent
         if self.bucket:
-            return {Path(one.path).stem for one in self.bucket.folders(folder.relative_to(self.root).as_posix())[1]}
-        return {marker.stem for marker in folder.glob("*.json")}
+            listed = self.bucket.folders(folder.relative_to(self.root).as_posix())[1]
+            return {Path(one.path).stem: one.changed_at.timestamp() for one in listed}
+        found = dict[str, float]()
+        for marker in folder.glob("*.json"):
+            with suppress(FileNotFoundError):  # cleared this moment
+                found[marker.stem] = marker.stat().st_mtime
+        return found
 
     def parts(self, table: Table, key: str) -> list[Path]:
         """The partition's files in order. Raises CorruptLakeError where one is gone, StoreError where none was written."""
