@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from flows.observability.log_lines import complain
 from flows.observability.standard_streams import let_readers_leave
-from schemas.errors import NO_ROOM, NOT_A_FOLDER, NOT_WRITABLE, StoppedError, StoreError, remedy
+from schemas.errors import NO_ROOM, NOT_A_FOLDER, NOT_WRITABLE, InputError, StoppedError, StoreError, remedy
 from tasks.stopping import hung_up
 
 EXIT_INTERRUPTED = 130
@@ -89,6 +89,9 @@ def _command(arguments: Sequence[str]) -> int:
 
 
 def _unforeseen(error: BaseException) -> int:
+    if isinstance(error, FileNotFoundError) and not _stands_somewhere():
+        complain("the folder that this was started in is gone; cd to one that is there, then run the same command again")
+        return InputError.exit_code
     if isinstance(error, OSError) and error.errno in _REFUSED:
         place = f" ({error.filename})" if error.filename else ""
         complain(f"{error.strerror}{place}: {remedy(error)}, then run the same command again; what was stored is kept")
@@ -103,6 +106,13 @@ def _unforeseen(error: BaseException) -> int:
 
     complain(fault(error))
     return EXIT_FAULT
+
+
+def _stands_somewhere() -> bool:
+    try:
+        return bool(os.getcwd())  # noqa: PTH109 - nothing is imported for it
+    except FileNotFoundError:
+        return False
 
 
 def _forget_output() -> None:

@@ -77,6 +77,15 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
         WHERE rubric_id = ? AND judge_model = ? AND dimension = ? ORDER BY run_date""",
         *ranking,
     )
+    if rows.empty:
+        st.write("No night has a total of this yet.")
+    else:
+        draw_trend(rows)
+    show_alarms(ranking)
+
+
+def draw_trend(rows: pd.DataFrame) -> None:
+    """A line of means in its band for each name."""
     base = alt.Chart(rows).encode(
         x=alt.X("run_date:T", title=None, axis=alt.Axis(format="%Y-%m-%d", tickCount="day")),
         color=alt.Color("name:N", title=None),
@@ -87,7 +96,6 @@ def show_trend(ranking: tuple[str, str, str]) -> None:
     )
     st.altair_chart(band + base.mark_line(point=True).encode(y="estimate:Q"), width="stretch")
     st.caption("The interval is for these prompts, night after night; the leaderboard's is for prompts like these.")
-    show_alarms(ranking)
 
 
 def show_alarms(ranking: tuple[str, str, str]) -> None:

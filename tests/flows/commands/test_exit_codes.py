@@ -59,6 +59,17 @@ def test_a_full_disk_under_the_output_is_a_store_that_is_down(tmp_path: Path, co
     assert "cannot be read" not in ended.stderr
 
 
+def test_a_command_started_in_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    into = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", sys.executable, "-m", "flows", "doctor"]
+    unnamed = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    ended = subprocess.run(
+        into, cwd=tmp_path, env=unnamed | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
+    assert "the folder that this was started in is gone" in ended.stderr
+
+
 def test_a_file_of_replies_that_does_not_exist_is_named(tmp_path: Path) -> None:
     ended = _salon(tmp_path, "parse", "--rubric", "alignment", "--jsonl", "none.jsonl")
     assert (ended.returncode, "none.jsonl: cannot be read: No such file" in ended.stderr) == (2, True)

@@ -149,6 +149,14 @@ def test_each_version_of_a_rubric_has_a_line_of_its_own(
     assert set(trend.data["name"]) == names
 
 
+def test_where_there_is_no_night_it_says_so_and_draws_none(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with duckdb.connect(str(file)) as database:
+        assert database.execute("SELECT count(*) FROM trend").fetchone() == (0,)
+    page = looked_at(file, monkeypatch, Rubric="small")
+    assert len([name for name, _ in page.shown if name == "altair_chart"]) == 1, "the leaderboard's"
+    assert "No night has a total of this yet." in page.said()
+
+
 UNKNOWN = {"verdict": "unknown", "reason": "baseline_incomplete", "is_alarm": False}
 QUIET = {"verdict": "quiet", "is_alarm": False}
 ALARM = {"verdict": "unknown", "reason": "no_anchor", "is_alarm": True}
