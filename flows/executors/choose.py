@@ -1,10 +1,12 @@
 """Which processes run a flow's shards: the benchmark file's `runner`, or what a flow is asked for instead. How is pools.py."""
 
+import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from flows.executors.base import Executor, Threads
@@ -50,7 +52,7 @@ def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None
     from flows.executors.remote import RemoteExecutor
 
     names = tuple(sorted({judge.api_key_env for judge in run.benchmark.judges if not judge.recorded}))
-    n = said.n or len(os.sched_getaffinity(0))
+    n = said.n or n_processors()
     if chosen == "processes":
         workers = process_pool(n, names)
     else:
@@ -62,6 +64,15 @@ def _executors(run: StageContext, runner: Runner | None, n_submitted: int | None
         with _threads(N_THREADS) as here, _threads(n_submitted) as waiting:
             drain_s = run.benchmark.limits.deadline_s + DRAIN_S
             yield RemoteExecutor(here, waiting, n_submitted, pool, names, drain_s)
+
+
+def n_processors(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Processors that this process may use, at least 1: by its affinity, which macOS has none of, and its container's quota."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or no quota: "max"
+        allowed_us, period_us = map(int, quota.read_text(encoding="ascii").split())
+        n = min(n, math.ceil(allowed_us / period_us))
+    return n
 
 
 def _threads(n: int) -> Threads:

@@ -25,7 +25,7 @@ from benchmarks.throughput.measuring import said_by
 from demo.running import running_judge
 from flows.executors import keys
 from flows.executors.base import ShardCall, Threads, stage_task
-from flows.executors.choose import check_runner
+from flows.executors.choose import check_runner, n_processors
 from flows.executors.local import PlainThreads
 from flows.executors.pools import LOST_MOST, WorkerLostError
 from flows.executors.prefect_threads import PrefectThreads
@@ -78,6 +78,15 @@ def test_a_cluster_elsewhere_wants_a_shared_ledger() -> None:
         check_runner(opened("dask", address="tcp://10.0.0.7:8786"))
     check_runner(opened("dask", address="tcp://127.0.0.1:8786"))
     check_runner(opened("dask", "postgresql+psycopg://user@db/ledger", address="tcp://10.0.0.7:8786"))
+
+
+def test_processors_are_those_that_a_container_or_a_mac_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quota, n_here = tmp_path / "cpu.max", len(os.sched_getaffinity(0))
+    for said, n in (("50000 100000\n", 1), ("max 100000\n", n_here), ("6400000 100000\n", min(n_here, 64))):
+        quota.write_text(said)
+        assert n_processors(quota) == n
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert n_processors(tmp_path / "none") == os.cpu_count()
 
 
 def test_where_shards_run_is_no_part_of_what_is_published() -> None:
