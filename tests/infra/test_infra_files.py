@@ -96,6 +96,14 @@ def test_compose_gives_the_worker_its_time_and_no_service_a_secret_in_its_enviro
     assert all(port.startswith("127.0.0.1:") for port in ports), "the UI has no login of its own"
 
 
+def test_what_the_worker_of_compose_fetches_outlives_it_and_its_secrets_are_behind_a_closed_folder() -> None:
+    worker = COMPOSE["services"]["worker"]
+    cache = Path(worker["environment"]["SALON_CACHE"])
+    volumes = {target: source for source, target, *_ in (one.rsplit(":") for one in worker["volumes"] if one[0] != "$")}
+    assert volumes[str(cache.parent)] in COMPOSE["volumes"]
+    assert "install -d -m 700 infra/secrets" in (INFRA / "compose.yaml").read_text()
+
+
 @pytest.mark.parametrize("name", ["prefect", "worker"])
 def test_our_containers_may_write_nowhere_but_where_they_must(name: str) -> None:
     service = COMPOSE["services"][name]
@@ -130,7 +138,8 @@ def test_every_container_of_the_cluster_is_bound_and_holds_keys_by_reference() -
             assert not container["securityContext"]["allowPrivilegeEscalation"]
             assert container["securityContext"]["readOnlyRootFilesystem"]
             environment = container["env"] if isinstance(container["env"], list) else []
-            assert all("valueFrom" in v for v in environment if re.search(r"KEY|TOKEN|SECRET|AUTH|PASSWORD", v["name"]))
+            secret = [v for v in environment if re.search(r"KEY|TOKEN|AUTH|PASSWORD", v["name"]) and "_SECRET_" not in v["name"]]
+            assert all("valueFrom" in v for v in secret)
     assert POD["containers"][0]["envFrom"] == [{"secretRef": {"name": "{{ keys_secret }}"}}]
     assert not [m for m in manifests() if m["kind"] == "Secret"], "no secret is kept beside the code"
 
@@ -199,6 +208,10 @@ def test_a_cluster_gives_rights_in_its_namespace_alone_and_every_volume_is_there
     environment = {one["name"]: one for one in worker["spec"]["template"]["spec"]["containers"][0]["env"]}
     watched = environment["PREFECT_INTEGRATIONS_KUBERNETES_OBSERVER_NAMESPACES"]
     assert watched["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace", "else it watches the whole cluster"
+    login = environment["PREFECT_API_AUTH_STRING"]["valueFrom"]["secretKeyRef"]
+    handed_on = "PREFECT_INTEGRATIONS_KUBERNETES_WORKER_API_AUTH_STRING_SECRET_"
+    told = [environment[f"{handed_on}{part}"]["value"] for part in ("NAME", "KEY")]
+    assert told == [login["name"], login["key"]], "else each job's manifest holds the login"
     (role,) = [one for one in found if one["kind"] == "Role"]
     rights = {resource: set(rule["verbs"]) for rule in role["rules"] for resource in rule["resources"]}
     assert all({"get", "list", "watch"} <= rights[resource] for resource in ("pods", "jobs", "events"))
