@@ -81,7 +81,7 @@ def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
     for name in ("salon-nightly@.service", "salon-worker.service"):
         lines = (INFRA / "systemd" / name).read_text().splitlines()
         assert {"SuccessExitStatus=143", "StateDirectory=salon", "Environment=HOME=/var/lib/salon"} <= set(lines), "seen to fail"
-        assert "RestartForceExitStatus=143 SIGTERM" in lines, "a SIGTERM that systemd did not send would pass for a night that is done"
+        assert "RestartForceExitStatus=143 SIGTERM" in lines, "a SIGTERM of others would pass for a night that is done"
     hour, minute = re.findall(r"(\d+):(\d+):00 UTC", (INFRA / "systemd" / "salon-nightly@.timer").read_text())[0]
     assert Nightly().schedule == f"{int(minute)} {int(hour)} * * *"
     boot = (INFRA / "systemd" / "salon-nightly-boot@.timer").read_text()
