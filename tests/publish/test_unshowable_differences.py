@@ -103,6 +103,11 @@ def test_where_missing_verdicts_keep_two_from_being_told_apart_the_pairs_are_not
     assert told.endswith("on 30 prompts (at 95 %), but 40 of 70 verdicts are missing.")
 
 
+def test_one_comparison_of_pairs_is_not_said_to_be_several():
+    (board,) = pair_boards(tables(said("2", "1", "a " * 40), correction="benjamini_hochberg"))
+    assert pair_answers(board)[0].endswith(" on 40 prompts (at 95 %).")
+
+
 EQUAL = "a b a b = " * 6
 
 

@@ -135,11 +135,7 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
         if len(rows) > 1 or rows[0]["delta_predecessor"] is None:
             return f"{one} was not compared with {other}: {reasons}."
         return f"{one} against {other}{where}: {_figure(rows[0])}, not tested: {reasons}."
-    n_family = tested[0]["n_family"]
-    sure = f"at 95 % for all {n_family} comparisons together" if n_family != 1 else "at 95 %"
-    if tested[0]["adjustment"] == Correction.BENJAMINI_HOCHBERG and n_family != 1:
-        sure = f"of {n_family} comparisons, 5 % of those found may be false"
-    n = Counter(row["verdict_predecessor"] for row in tested)
+    sure, n = how_sure(tested[0]), Counter(row["verdict_predecessor"] for row in tested)
     n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
     open_told = f"These prompts cannot tell {one} from {other}{where if len(rows) == 1 else ''}"
     if len(rows) == 1 and n_turned:
@@ -156,6 +152,15 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
     n_untested = len(measures) - len(tested) if len(rows) > 1 else 0
     untested = f"; on {n_untested} they were not compared" if n_untested else ""
     return f"{told}{untested} ({sure})."
+
+
+def how_sure(row: Row) -> str:
+    """How sure the verdict of a tested comparison is, among those of its family."""
+    if (n := row["n_family"]) == 1:
+        return "at 95 %"
+    if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
+        return f"of {n} comparisons, 5 % of those found may be false"
+    return f"at 95 % for all {n} comparisons together"
 
 
 def _on_measures(one: str, other: str, n: Counter[str], n_measures: int) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from schemas.statuses.cells import CellStatus, ComparisonVerdict, Correction
-from tasks.publish.standings.answers import best_of, listed
+from schemas.statuses.cells import CellStatus, ComparisonVerdict
+from tasks.publish.standings.answers import best_of, how_sure, listed
 from tasks.publish.standings.between_judges import best_by_each, found_by_each
 from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, verdict, win_rate
 from tasks.publish.standings.wording import counted, percent
@@ -69,10 +69,7 @@ def _sentence(board: PairBoard, row: Row) -> str:
     a, b = board.name(row, "_a"), board.name(row, "_b")
     if row["win_rate"] is None:
         return f"{a} against {b}: {verdict(row) or 'no figure'}."
-    sure = f"at 95 % for all {row['n_family']} comparisons together" if row["n_family"] != 1 else "at 95 %"
-    if row["adjustment"] == Correction.BENJAMINI_HOCHBERG:
-        sure = f"of {row['n_family']} comparisons, 5 % of those found may be false"
-    is_decided = row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
+    sure, is_decided = how_sure(row), row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
     if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
         told = (
             f"Because of missing verdicts, {a} cannot be told from {b}: it wins {win_rate(row)} on "
