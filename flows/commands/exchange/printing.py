@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 N_TOO_LARGE = 5
 """Requests too large for a file that are named."""
+N_COLUMNS = 4
+"""Columns that differ in a layer, up to which they are named."""
 
 
 def print_imported(console: Console, found: "ImportResult") -> None:
@@ -67,31 +69,49 @@ def print_exported(console: Console, found: "Exported", folder: Path) -> None:
 
 def print_layers(console: Console, verdict: "Verdict", layers: "Sequence[LayerResult]", code: str) -> None:
     """A bundle's publication and code, a line for each layer, and what follows from them."""
-    made_by = verdict.made_by or ""
-    told = "the same is installed" if made_by == code else f"{code[:12]} is installed: differences may come from that"
+    made_by, is_other = verdict.made_by or "", verdict.made_by != code
+    told = f"{code[:12]} is installed: differences may come from that" if is_other else "the same is installed"
+    written = f"; release {verdict.bundle.name.release} wrote the bundle" if is_other and verdict.bundle else ""
     console.print(name_of(f"publication {verdict.folder.name}  {verdict.folder.parent.name}"))
-    console.print(name_of(f"code        {made_by[:12] or 'unknown code'} published it, {told}"))
+    console.print(name_of(f"code        {made_by[:12] or 'unknown code'} published it, {told}{written}"))
+    print_values(console, verdict)
     for layer in layers:
         console.print(
-            name_of(f"{layer.layer:<11} {_result(layer)}", "red" if layer.n_differences else "" if layer.is_whole else "yellow")
+            name_of(
+                f"{layer.layer:<11} {_result(layer, verdict)}",
+                "red" if layer.n_differences else "" if layer.is_whole else "yellow",
+            )
         )
     for note in verdict.notes:
         console.print(name_of(f"note        {note}", "yellow"))
     if not verdict.is_verified:
         n = counted(len(verdict.differences), "difference")
-        console.print(name_of(f"differs     {n}: the content does not match the publication's id", "red"))
+        sure = f" as this code derives it; {made_by[:12]} can tell for sure: verify with that" if is_other and made_by else ""
+        console.print(name_of(f"differs     {n}: the content does not match the publication's id{sure}", "red"))
     elif all(layer.is_whole for layer in layers):
         console.print(name_of("verified    every published number follows from the stored replies; all could be derived again"))
     else:
         console.print(name_of("holds       nothing differs; what could not be derived again is listed above (exit code 4)"))
 
 
-def _result(layer: "LayerResult") -> str:
+def print_values(console: Console, verdict: "Verdict") -> None:
+    """Where other code published it, and anything differs: whether the numbers do."""
+    if verdict.values and not verdict.is_verified:
+        of = f"of the {verdict.values.n:,} values in the columns that the published and the rebuilt tables share"
+        n = verdict.values.n_differing
+        console.print(name_of(f"values      {of}, {f'{n:,} differ' if n else 'none differs'}", "red" if n else "green"))
+
+
+def _result(layer: "LayerResult", verdict: "Verdict") -> str:
+    from tasks.verify.layers import layer_of
+
     if layer.n is None:
         return "could not be derived again: its inputs cannot be read"
     said = f"{layer.n_derived:,} of {layer.n:,} {layer.what} derived again"
     if layer.n_differences:
-        said += f"; {counted(layer.n_differences, 'difference')}"
+        columns = sorted({one.column or "whole rows" for one in verdict.differences if layer_of(one) == layer.layer})
+        where = f" in {', '.join(columns)}" if len(columns) <= N_COLUMNS else ""
+        said += f"; {counted(layer.n_differences, 'difference')}{where}"
     elif layer.n_derived:
         said += ", all the same"
     if layer.why is None:

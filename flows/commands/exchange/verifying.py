@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from flows.commands.exchange.printing import print_layers
+from flows.commands.exchange.printing import print_layers, print_values
 from flows.commands.options import DEFAULT_LAKE, AsJson, LakePlace
 from flows.observability.progress import shown_progress
 from flows.observability.terminal import Console, name_of, result_console
@@ -113,16 +113,13 @@ def _print(console: Console, verdict: "Verdict", limit: int) -> None:
     if verdict.is_verified:
         console.print("verified    every published number follows from the stored replies")
         return
+    print_values(console, verdict)
     _print_differences(console, verdict, limit)
 
 
 def _print_differences(console: Console, verdict: "Verdict", limit: int) -> None:
     if verdict.is_verified:
         return
-    if verdict.values:
-        of = f"of the {verdict.values.n:,} values in the columns that the published and the rebuilt tables share"
-        n = verdict.values.n_differing
-        console.print(name_of(f"values      {of}, {f'{n:,} differ' if n else 'none differs'}", "red" if n else "green"))
     for advice in verdict.advice:  # before the list, which may be long and follow from it
         console.print(name_of(f"because     {advice}", "yellow"))
     console.print()

@@ -4,10 +4,12 @@ Bundles that are refused unread are test_hostile_bundle.py.
 """
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
@@ -283,6 +285,27 @@ def test_a_changed_bundle_ends_with_1_and_says_what_differs(
     assert "reading     59 of 60 scores derived again; 1 difference" in said
     assert "reply       60 of 60 replies derived again, all the same" in said, said
     assert "score: published" in said
+
+
+def test_of_other_code_it_is_said_first_which_and_whether_a_number_differs(
+    sent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As if it read the same scores at other places of the replies."""
+    root = tmp_path / "whole"
+    shutil.copytree(sent / "whole", root)
+    (code,) = re.findall(r'"code_version": "([0-9a-f]{64})"', (_published(root) / "provenance.json").read_text())
+    _in_folder("provenance.json", _edited(code, "0" * 64))(root)
+    _in_part("scores", _at("score_span", 1, lambda _: "[0, 1]"))(root)
+    assert run(["verify", str(root)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("code        000000000000 published it, ")
+    assert lines[1].endswith(f" is installed: differences may come from that; release {version('salon')} wrote the bundle")
+    assert lines[2].startswith("values      of the ")
+    assert lines[2].endswith("rebuilt tables share, none differs")
+    assert [line for line in lines if line.endswith("59 of 60 scores derived again; 2 differences in reading_id, score_span")], (
+        lines
+    )
+    assert [line for line in lines if line.startswith("differs ") and "as this code derives it; 000000000000 can tell" in line]
 
 
 def test_a_table_that_another_version_of_the_library_wrote_is_a_note(sent: Path, tmp_path: Path) -> None:
