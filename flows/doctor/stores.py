@@ -19,6 +19,7 @@ from schemas.statuses.rows import FINAL_REPLY_STATUSES
 from schemas.tables.stored import REPLIES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import fsync_folder, write_bytes
+from tasks.lake.identity import later_release
 from tasks.lake.not_writable import barred_of_lake
 from tasks.lake.reading import Lake
 from tasks.ledger.connection import DAMAGED, parse_url, without_password
@@ -101,6 +102,10 @@ def check_lake(lake: Lake, benchmark: str) -> Iterator[Finding]:
     """A file written, synced, read and removed; and whether this user may write the folders that the benchmark's nights do."""
     if (barred := barred_of_lake(lake.root, benchmark)) is not None:
         yield wrong(LAKE, *barred)
+        return
+    if (later := later_release(lake.root)) is not None:
+        said, _, advice = later.partition("; ")
+        yield wrong(LAKE, said, advice)
         return
     name, content = f"doctor-{secrets.token_hex(8)}", secrets.token_bytes(1 << 16)
     if lake.bucket:

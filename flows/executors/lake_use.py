@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @contextmanager
 def lake_in_use(run: StageContext) -> Iterator[None]:
     """Hold the run's lake against `salon gc`, which is waited for where it clears now. Raises StoreError, StoppedError."""
-    from tasks.lake.identity import find_lake_id, lake_id
+    from tasks.lake.identity import find_lake_id, lake_to_write
     from tasks.lake.object_store.cache_folder import forget_cleared
     from tasks.lake.reading_through import is_read_only
     from tasks.ledger.mutex import in_use
@@ -22,7 +22,7 @@ def lake_in_use(run: StageContext) -> Iterator[None]:
 
     with opened(run.ledger_url) as ledger:
         # One that has no id yet and takes none, of an earlier release: by its place, as that release does.
-        of_lake = (find_lake_id(run.lake.root) or run.lake.place) if is_read_only(run.lake) else lake_id(run.lake.root)
+        of_lake = (find_lake_id(run.lake.root) or run.lake.place) if is_read_only(run.lake) else lake_to_write(run.lake.root)
         with in_use(ledger, of_lake, _say_who_clears):
             forget_cleared(run.lake.root)
             yield

@@ -15,7 +15,7 @@ from flows.nights.index import rewrite_index
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.tables.stored import REPLIES
 from tasks.lake.atomic_files import make_folder, store_error
-from tasks.lake.identity import lake_id
+from tasks.lake.identity import lake_to_write
 from tasks.lake.object_store.cache_folder import forget_cleared
 from tasks.lake.own_places import open_lock, own_folder, remove_in
 from tasks.lake.reading import Lake
@@ -38,7 +38,7 @@ def clear(lake: Lake, ledger_url: str, rule: Rule, tell: Callable[[list[Weighed]
     they are made of, a partition's marker before its files; each leaves its place by one rename. Killed at any point, what is
     left is a lake in which less was cleared: the same command goes on.
     """
-    with opened(ledger_url) as ledger, clearing(ledger, lake_id(lake.root)) as other:
+    with opened(ledger_url) as ledger, clearing(ledger, lake_to_write(lake.root)) as other:
         if other is not None:
             where = "this machine" if other.host == this_process().host else "another machine"
             raise StoreError(

@@ -20,6 +20,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.doctor.stores import first_replies
 from schemas.tables.stored import REPLIES
+from tasks.lake.identity import lake_id
 from tasks.lake.reading import Lake
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, n_billed, write_benchmark
@@ -140,6 +141,22 @@ def test_a_lake_that_cannot_be_written(salon: Salon, file: Path) -> None:
     assert findings(said.out)["lake"].startswith("wrong: ")
     assert "check the folder, its permissions" in said.out
     assert findings(said.out)["disk"].startswith("ok: "), "what comes after is told all the same"
+
+
+@pytest.mark.usefixtures("_no_server")
+def test_a_lake_that_a_later_release_writes(salon: Salon, file: Path, judge_url: str) -> None:
+    """The doctor says so, and what writes stops before it asks or writes anything."""
+    lake = file.parent / "lake"
+    lake.mkdir()
+    (lake / "lake.json").write_text(json.dumps({"lake_id": lake_id(file.parent / "other"), "release": "99.0"}))
+    n_before, told = n_billed(judge_url), "Salon 99.0 has written into the lake "
+    said = salon("doctor", file)
+    assert (said.code, findings(said.out)["lake"].startswith(f"wrong: {told}")) == (3, True), said
+    for command in (("run",), ("nightly",), ("backfill", "--all"), ("plan",)):
+        said = salon(command[0], file, *command[1:])
+        assert (said.code, told in " ".join(said.err.split())) == (3, True), said
+    assert n_billed(judge_url) == n_before
+    assert {path.name for path in lake.iterdir()} <= {"lake.json", "ledger.db", "failed", "staging"}  # a night notes its failure
 
 
 @pytest.mark.usefixtures("_no_server")
