@@ -163,7 +163,8 @@ class Questions:
             for item in items:
                 place = item.id if self.rubric.items and self.rubric.items.is_together else ""
                 listed.append({"part": len(parts), "item": place, **_entry(item)})
-            of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
+            # nothing else tells what is not sent apart, nor requests that a sample's pictures or texts make the same
+            of_part = {"part": len(parts)} if self.rubric.requests or not self.is_asked else {}
             parts.append(self._planned(rendered.variant, rendered, looked_at | about | of_part))
         return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
 

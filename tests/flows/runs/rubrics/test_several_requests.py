@@ -213,6 +213,29 @@ def test_two_requests_that_ask_the_same_are_refused(tmp_path: Path) -> None:
         load_rubric(rubric)
 
 
+def test_requests_that_the_same_picture_makes_one_are_each_asked_and_read(
+    tmp_path: Path, provider: Any, salon: Callable[..., Said]
+) -> None:
+    """One asks of the source what the other asks of the image: an edit that changed nothing, and one made of an edit."""
+    natural = NATURAL.replace('"label"', '"json"')
+    done = natural.replace('"natural"', '"done"').replace(
+        'needs = ["image"]\nunit = ["image"]', 'pictures = ["source"]\nunit = ["source"]'
+    )
+    done = done.replace('{ kind = "image" }', '{ kind = "image", value = "source" }')
+    whole = WHOLE.replace('"instruction", "source"', '"source"').replace('["done", "kept"]', '["done"]')
+    rubric = write_rubric(tmp_path / "mine", (WHOLE, whole), (DONE, done), (NATURAL, natural))
+    for name in PROMPTS:
+        (rubric / name / "prompt.txt").write_text('How natural is it? JSON: "done" and "natural".')
+    write_edits(tmp_path, provider)
+    pictures = [json.loads(line)["edited"] for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    rows = [{"edited": pictures[edited], "input": pictures[source]} for edited, source in ((0, 1), (1, 2), (3, 3))]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    provider.answers = lambda _: '{"done": 8, "natural": 2}'
+    said = salon("run", "b.toml", "--run-date", "2026-01-02")
+    assert said.code == 0, said.err
+    assert {key: row["estimate"] for key, row in means_of(tmp_path / "lake")[1].items()} == {"done_and_kept": 8.0, "overall": 4.0}
+
+
 def test_each_request_is_linted_and_changes_the_digest(tmp_path: Path) -> None:
     good = load_rubric(write_rubric(tmp_path / "a"))
     assert lint(good) == []
