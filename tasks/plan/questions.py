@@ -156,7 +156,7 @@ class Questions:
             return Question(JudgementStatus.UNKNOWN_VALUE, f"unknown_value:{error.column}")
         return self._planned(variant, rendered, about)
 
-    def _ask_items(self, values: dict[str, str | None], counted: Mapping[str, int], about: Mapping[str, object]) -> Question:
+    def _ask_items(self, values: dict[str, str | None], counted: Mapping[str, int], about: dict[str, object]) -> Question:
         parts: list[Question] = []
         listed: list[dict[str, object]] = []
         for items, rendered, looked_at in questions_of(self.rubric, values, IMAGE in counted, counted):
