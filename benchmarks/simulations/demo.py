@@ -30,6 +30,7 @@ from rubrics.rendering import prompt_id, render, report_category
 from rubrics.replies.read import parse_reply
 from schemas.records import Unreadable
 from schemas.statuses.cells import Total
+from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.tables import Settings, cells
 
 ASKED = {"composition": "overall_score", "image_aspects": "overall_score", "alignment": "score"}
@@ -82,21 +83,16 @@ def frames(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
                 {
                     "rubric_id": rubric_id, "rubric_version": asked.version, "judge_model": JUDGE, "model": MODEL,
                     "checkpoint": painted.checkpoint,
-                    "category": report_category(asked, values), "prompt_id": prompt_id(asked, values, None),
+                    "category": report_category(asked, values), "prompt_id": prompt_id(asked, values, {}),
                     "sample_id": str(number), "repeat": 0, "occasion": "", "request_key": key, "status": "planned",
-                    "reason": None, "duplicate_of_sample_id": None, "first_look": None,
                 }
             )  # fmt: skip
             scores += [{"request_key": key, "rubric_id": rubric_id} | row for row in read_scores(asked, painted, values, png)]
-    text = pl.String
-    return (
-        pl.DataFrame(
-            judgements,
-            schema_overrides=dict.fromkeys(("reason", "category", "duplicate_of_sample_id"), text) | {"first_look": pl.Int64},
-            infer_schema_length=None,
-        ),
-        pl.DataFrame(scores, schema_overrides={"reason": text}, infer_schema_length=None),
+    planned, read = (
+        pl.concat([table.empty(), pl.DataFrame(rows, infer_schema_length=None)], how="diagonal_relaxed")
+        for table, rows in ((JUDGEMENTS, judgements), (SCORES, scores))
     )
+    return planned, read
 
 
 def read_scores(asked: Rubric, painted: PaintedScene, values: dict[str, str | None], png: bytes) -> Iterator[dict[str, object]]:
