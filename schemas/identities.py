@@ -1,5 +1,6 @@
 """What names a thing by its content: canonical JSON, of which digests are taken, and the identities of one run."""
 
+import hashlib
 from dataclasses import dataclass
 
 import orjson
@@ -8,6 +9,11 @@ import orjson
 def canonical_json(value: object) -> bytes:
     """UTF-8 JSON with sorted keys and no spaces: equal values, equal bytes."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def address_id(*address: object) -> str:
+    """First 12 hexadecimal characters of the sha256 of an address as canonical JSON: the same every night."""
+    return hashlib.sha256(canonical_json(address)).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """What a published figure is of: the names of metrics both ways, the address and the order of a cell, the headline dimension."""
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +8,7 @@ from typing import Self
 
 import polars as pl
 
+from schemas.identities import address_id
 from schemas.statuses.cells import CellReason, Estimand, Total
 
 MEAN = "mean"
@@ -109,14 +108,14 @@ def means_for_prompts_like_these(cells: pl.DataFrame) -> pl.DataFrame:
 
 
 def cell_id(benchmark: str, row: Mapping[str, object]) -> str:
-    """First 12 hexadecimal characters of the sha256 of the cell's address as canonical JSON: the same every night.
+    """The id of a cell's address.
 
     A mean for prompts like these is addressed without metric and estimand.
     """
     address = [benchmark, *(row[name] for name in ADDRESS)]
     if not is_mean_for_prompts_like_these({"metric": MEAN, "estimand": Estimand.PROMPTS_LIKE_THESE, **row}):
         address += [row["metric"], row["estimand"]]
-    return hashlib.sha256(json.dumps(address, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()[:12]
+    return address_id(*address)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:

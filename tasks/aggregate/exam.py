@@ -4,7 +4,6 @@ What is planted, and in what, is tasks/ingest/twins; which rows mark a dimension
 sources: docs/statistics.md.
 """
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import polars as pl
 from rubrics.faults import meant_for
 from rubrics.model import Dimension, Rubric
 from schemas.benchmark.exam import OCCASION, Exam, ExamReason, PlantedFault, Sight
-from schemas.identities import canonical_json
+from schemas.identities import address_id
 from schemas.statuses.cells import CellReason
 from schemas.statuses.rows import ScoreStatus
 from schemas.tables.nights import EXAM
@@ -59,8 +58,8 @@ def exam_table(
             "rubric_id": rubric_id, "rubric_version": version, "judge_model": judge, "dimension": dimension, "fault": fault,
             "is_meant": meant_for(rubric.id, scale.key, PlantedFault(str(fault)), exam.meant), "floor": exam.floor,
         }  # fmt: skip
-        address = canonical_json([run.benchmark, *(named[name] for name in EXAM.key)])
-        rows.append(run.named | named | {"exam_id": hashlib.sha256(address).hexdigest()[:12]} | figures_of(mine, scale))
+        exam_id = address_id(run.benchmark, *(named[name] for name in EXAM.key))
+        rows.append(run.named | named | {"exam_id": exam_id} | figures_of(mine, scale))
     return EXAM.frame(_judged(rows)).sort(EXAM.key)
 
 

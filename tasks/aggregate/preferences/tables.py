@@ -3,14 +3,13 @@
 What a row says is in their files. Rank ranges rest on published verdicts, and on ratings (ratings.py) where two have none.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 import polars as pl
 
-from schemas.identities import canonical_json
+from schemas.identities import address_id
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import CellReason, RatedState, Total
@@ -115,8 +114,7 @@ def categories_of(verdicts: pl.DataFrame, plans: Plans | None = None) -> Categor
 
 def _of_win_rate(row: Row, benchmark: str) -> Row:
     """A corrected row with its address."""
-    address = [benchmark, *(row[name] for name in PREFERENCES.key)]
-    return row | {"pair_id": hashlib.sha256(canonical_json(address)).hexdigest()[:12]}
+    return row | {"pair_id": address_id(benchmark, *(row[name] for name in PREFERENCES.key))}
 
 
 def without_verdict(rating_pairs: Iterable[Row], win_rates: Iterable[Row]) -> list[Row]:
