@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,9 @@ from rubrics.assembling import assemble, check_id, refuse_repeats
 from rubrics.declaration import DECLARATION, Declaration, explain, refusal
 from rubrics.dimensions import check_turned, derived_dimensions
 from rubrics.model import REQUEST, Rubric, Variant
-from rubrics.rendering import render
 from rubrics.sections import is_column
 from schemas.errors import RubricError
 from schemas.input_budget import RUBRIC_DECLARATION_BYTES, RUBRIC_EXAMPLE_BYTES, RUBRIC_KEY_PARTS, RUBRIC_PROMPT_BYTES
-from schemas.records import IMAGE
 
 SHIPPED = Path(__file__).resolve().parent
 """The folder of the rubrics that come with Salon."""
@@ -202,7 +199,6 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
         parts[name] = replace(request, id=declared.id, version=declared.version, variants={None: variant})
     first = next(iter(requests.values()))
     _check_units(folder, declared, requests)
-    _check_questions(folder, requests)
     needs = tuple(dict.fromkeys(column for one in requests.values() for column in one.needs))
     pictures = tuple(dict.fromkeys(role for one in requests.values() for role in one.roles))
     may_be_null = {name for one in requests.values() for name in one.may_be_null}
@@ -224,20 +220,3 @@ def _check_units(folder: Path, declared: Declaration, requests: Mapping[str, Rub
             is_column(name if name not in roles else "image")
         except ValueError as error:
             raise refusal(folder, f"unit: {error}") from error
-
-
-def _check_questions(folder: Path, requests: Mapping[str, Rubric]) -> None:
-    """Raise RubricError for two requests that show a judge the same: it would be one request, and its reply read once."""
-    for (first, one), (second, other) in combinations(requests.items(), 2):
-        if _question(one) == _question(other):
-            raise refusal(folder, f"requests {first!r} and {second!r} ask the same; put their dimensions in one of them")
-
-
-def _question(request: Rubric) -> tuple[dict[str, object], ...]:
-    """Its messages about a sample that lacks nothing, with what stands in for each text: its name, and words exchanged in it."""
-    parts = [part for message in request.messages for part in message.parts]
-    columns = {*request.needs, *(part.value for part in parts if part.kind == "column")}
-    values = {name: f"\0{name} {sorted(request.value_maps.get(name, {}).items())}\0" for name in columns}
-    roles = {*request.roles, *(part.value or IMAGE for part in parts if part.kind == "image")}
-    plain = replace(request, words={}, value_maps={})
-    return render(plain, values, has_image=True, others=dict.fromkeys(roles, 1)).messages

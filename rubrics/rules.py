@@ -25,13 +25,13 @@ def mapped(rubric: Rubric, column: str, value: str) -> str:
 
 
 def facts(
-    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] = MappingProxyType({})
+    rubric: Rubric, values: Mapping[str, str | None], has_image: bool, others: Mapping[str, int] | None = MappingProxyType({})
 ) -> dict[str, object]:
     """What the rubric's rules need to know of a sample: "<column>_is_null", "<column>", "<column>_words" (a count).
 
-    `others` as in render(): how many pictures it has of other roles, which rules name as columns.
+    `others` as in render(): how many pictures it has of other roles, which rules name as columns; None where nobody knows.
     """
-    n_pictures = {**others, IMAGE: int(has_image)}
+    n_pictures = {**(others or {}), IMAGE: int(has_image)}
     found: dict[str, object] = {}
     for rule in rubric.rules:
         for condition in rule.when:
@@ -43,6 +43,8 @@ def facts(
                 continue
             text = values.get(condition.column)
             if condition.is_null is not None:
+                if others is None and condition.column in rubric.pictures and condition.column != IMAGE:
+                    continue
                 found[f"{condition.column}_is_null"] = not n_pictures.get(condition.column) and is_null(text)
             elif text is not None and not is_null(text):
                 found[condition.column] = mapped(rubric, condition.column, text)

@@ -66,7 +66,7 @@ class Questions:
     rubric: Rubric
     judge: Judge
     occasion: str = ""
-    _asked: dict[tuple[Texts, Roles], Question] = field(default_factory=dict)
+    _asked: dict[tuple[Texts, Roles | None], Question] = field(default_factory=dict)
     _units: dict[Texts, Unit] = field(default_factory=dict)
     _parameters: dict[str | None, bytes] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Questions:
                 ):
                     return lacking  # mending the picture would not be enough: name all that is missing
                 return Question(JudgementStatus.UNUSABLE_SAMPLE, str(status))
-            shown = (IMAGE, *roles)  # a picture was there when the reply was given, though it cannot be opened here
+            return self._question(texts, None)
         return self._question(texts, shown)
 
     def shared_unit(self, texts: Texts) -> Unit | None:
@@ -128,16 +128,18 @@ class Questions:
         values = _values(texts)
         return Unit(prompt_id(self.rubric, values, shown), report_category(self.rubric, values))
 
-    def _question(self, texts: Texts, shown: Roles) -> Question:
+    def _question(self, texts: Texts, shown: Roles | None) -> Question:
+        """`shown` is None where no picture can be opened here: one was judged when the reply came, of others nobody knows."""
         found = self._asked.get((texts, shown))
         if found is None:
             _make_room(self._asked)
             found = self._asked[texts, shown] = self._ask(_values(texts), shown)
         return found
 
-    def _ask(self, values: dict[str, str | None], shown: Roles) -> Question:
-        has_image, counted = IMAGE in shown, Counter(shown if self.is_asked else (IMAGE, *self.rubric.roles))
-        about = facts(self.rubric, values, has_image, Counter(shown))
+    def _ask(self, values: dict[str, str | None], shown: Roles | None) -> Question:
+        has_image = shown is None or IMAGE in shown
+        counted = Counter(shown if shown is not None and self.is_asked else (IMAGE, *self.rubric.roles))
+        about = facts(self.rubric, values, has_image, None if shown is None else Counter(shown))
         try:
             if self.rubric.is_of_lists:
                 return self._ask_items(values, counted, about)
@@ -163,9 +165,12 @@ class Questions:
             for item in items:
                 place = item.id if self.rubric.items and self.rubric.items.is_together else ""
                 listed.append({"part": len(parts), "item": place, **_entry(item)})
-            # nothing else tells what is not sent apart, nor requests that a sample's pictures or texts make the same
-            of_part = {"part": len(parts)} if self.rubric.requests or not self.is_asked else {}
-            parts.append(self._planned(rendered.variant, rendered, looked_at | about | of_part))
+            of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
+            part = self._planned(rendered.variant, rendered, looked_at | about | of_part)
+            if self.rubric.requests and self.is_asked and part.messages in [one.messages for one in parts]:
+                # but for the pictures they are the same: a picture that is both would be one request, and read by one of them
+                part = self._planned(rendered.variant, rendered, looked_at | about | {"request": rendered.variant.category})
+            parts.append(part)
         return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
 
     def _planned(self, variant: Variant, rendered: Rendered | None, about: Mapping[str, object]) -> Question:

@@ -226,3 +226,10 @@ def test_a_rule_about_a_role_sees_whether_the_sample_has_such_a_picture(rubric: 
     found = [(facts["mask_is_null"], facts["image_is_null"]) for facts in map(json.loads, requests["facts_json"])]
     lacking = [] if not change else [(True, True)]  # one that is asked is not planned without its image
     assert found == [(False, False), (True, False), *lacking]
+
+
+def test_nobody_knows_the_other_pictures_of_a_sample_that_cannot_be_opened(rubric: Rubric) -> None:
+    rules = tuple(Rule(f"no {role}", (Condition(role, is_null=True),), ("score",), None, 5) for role in ("mask", "image"))
+    given = samples(shown(image="new", source="old")).with_columns(status=pl.lit("missing_file"))
+    _, requests = plan_part(given, replace(rubric, rules=rules, messages=()), JUDGE)
+    assert [json.loads(facts) for facts in requests["facts_json"]] == [{"image_is_null": False}]

@@ -11,9 +11,12 @@ import pytest
 
 from rubrics.linting import lint
 from rubrics.loading import load_rubric
+from schemas.benchmark.judges import Judge
 from schemas.errors import RubricError
+from schemas.records import TEXT_COLUMNS
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
+from tasks.plan.questions import Questions
 from tests.flows.flow_support import Said
 from tests.flows.runs.rubrics.own_rubric import own_rubric, shown_items
 from tests.support.painting import paint
@@ -189,28 +192,23 @@ def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], 
         load_rubric(write_rubric(tmp_path, change))
 
 
-def test_two_requests_that_ask_the_same_are_refused(tmp_path: Path) -> None:
-    """One reply would be theirs, and read by one of them alone."""
+def test_only_a_request_that_an_earlier_one_is_like_is_told_apart_by_its_name(tmp_path: Path) -> None:
+    """Nobody's stored replies are asked for again: a key holds the name where two would be one alone."""
     rubric = write_rubric(tmp_path)
+    texts = tuple("make it red" if name == "instruction" else None for name in TEXT_COLUMNS)
+
+    def facts_of() -> list[bytes]:
+        questions = Questions(load_rubric(rubric), Judge(model="judge"))
+        parts = questions.of("ok", texts, ("image", "source")).parts
+        assert len({part.templates for part in parts}) == 2
+        return [part.facts for part in parts]
+
+    assert facts_of() == [b"{}", b"{}"]
     shutil.rmtree(rubric / "natural")
     shutil.copytree(rubric / "done", rubric / "natural")
-    declared = rubric / "natural/rubric.toml"
-    again = (
-        DONE.replace('id = "done"', 'id = "natural"')
-        .replace('key = "done"', 'key = "natural"')
-        .replace('key = "kept"', 'key = "x"')
-    )
-    declared.write_text(again)
-    with pytest.raises(RubricError, match="requests 'done' and 'natural' ask the same; put their dimensions in one of them"):
-        load_rubric(rubric)
-    (rubric / "natural/prompt.txt").write_text("Another question: {instruction}?")
-    load_rubric(rubric)
-    (rubric / "natural/prompt.txt").write_text(PROMPTS["done"])
-    declared.write_text(f'value_maps = {{ instruction = {{ "make it red" = "paint it" }} }}\n{again}')
-    load_rubric(rubric)  # the same text, filled with other words
-    declared.write_text(again.replace('needs = ["instruction"]', 'needs = ["instruction", "never_shown"]'))
-    with pytest.raises(RubricError, match="requests 'done' and 'natural' ask the same"):
-        load_rubric(rubric)
+    again = DONE.replace('"done"', '"natural"').replace('key = "kept"', 'key = "x"')
+    (rubric / "natural/rubric.toml").write_text(again)
+    assert facts_of() == [b"{}", b'{"request":"request:natural"}']
 
 
 def test_requests_that_the_same_picture_makes_one_are_each_asked_and_read(
