@@ -12,7 +12,6 @@ LONGEST = 300
 
 _OF_STORE = re.compile(r"(?P<asked>(?P<verb>[A-Z]+) s3://.*?) failed: .* - (?P<why>.+?); fix this")
 """What tasks/lake/object_store/client.py says of a request that failed."""
-_FULL = re.compile(r"(?P<asked>.*?): .*?(?:the disk is full|No space left on device|Disk quota exceeded)")
 
 
 class State(StrEnum):
@@ -59,19 +58,16 @@ def guarded(what: str, check: Callable[[], Iterable[Finding]], advice: str) -> I
 
 
 def each_cause_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The same; of a full disk or a store's error that an earlier one told, only what failed. A right may lack one verb alone."""
+    """The same; of a store's error that an earlier one told, only what was asked. A right may be lacking to one verb alone."""
     told = set[tuple[str, str]]()
     for one in findings:
-        if (full := _FULL.match(one.found)) is not None:
-            cause, again = ("", "full"), f"{full['asked']}: the disk is full, as above"
-        elif (failed := _OF_STORE.match(one.found)) is not None:
+        if (failed := _OF_STORE.match(one.found)) is not None:
             is_of_verb = failed["why"].endswith(("403 Forbidden", "(AccessDenied)"))
-            cause, again = (failed["verb"] if is_of_verb else "", failed["why"]), f"{failed['asked']} failed as above"
+            cause = (failed["verb"] if is_of_verb else "", failed["why"])
+            yield replace(one, found=f"{failed['asked']} failed as above") if cause in told else one
+            told.add(cause)
         else:
             yield one
-            continue
-        yield replace(one, found=again) if cause in told else one
-        told.add(cause)
 
 
 def shortened(text: str) -> str:

@@ -112,19 +112,10 @@ def read_otherwise(lake_root: Path, benchmark: str, publication_id: str) -> str 
         return None
     others = [one for one in nights[:mine] if _code_of(read_provenance(one.folder) or {}) not in (None, _code_of(said[1]))]
     which = others[0].run_date + (f" to {others[-1].run_date}" if len(others) > 1 else "")
-    first = others[0]
-    # a night that is noted stands, whatever else is run of its date
-    how = (
-        f'salon withdraw FILE {first.publication_id[:12]} --because "read by an older version", then salon nightly FILE '
-        f"--run-date {first.run_date}"
-        if notes(lake_root, benchmark)
-        else f"salon run FILE --run-date {first.run_date} --checkpoints NAMES, with the checkpoints of that night"
-    )
     return (
         f"earlier nights of the series ({len(others)}: {which}) were read and published by another version of the code, under "
         "whose rules the same replies may have other scores: a step on this night may be the code's. CHANGELOG.md says under "
-        f'"Scores that change" which. To have this version read such a night, from stored replies: {how} (docs/nights.md, After '
-        "an upgrade)"
+        f'"Scores that change" which, docs/nights.md (After an upgrade) what it takes to have this version read such a night'
     )
 
 

@@ -109,8 +109,8 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
             _remove_renamed(client, earlier, deployed)
             names, no_longer_told = set_up(client, plan, block_id)
             deployed.automations.extend(names)
-            deployed.no_longer_told.extend(no_longer_told)
             deployed.told.extend(blocks_told(client))
+            deployed.no_longer_told.extend(block for block in no_longer_told if block not in deployed.told)
     except TransportError as error:
         said = f"no Prefect server answers at {api_url} ({type(error).__name__})"
         raise StoreError(f"{said}; {remedy(error)}, then deploy again") from error

@@ -100,8 +100,16 @@ def notification_block(client: SyncPrefectClient, notify: str) -> str:
 
 def blocks_told(client: SyncPrefectClient) -> list[str]:
     """<type>/<name> of each block that an enabled automation of Salon notifies by, also one set up by hand or earlier."""
-    mine = [one for one in client.read_automations() if one.enabled and "salon" in one.model_dump_json().lower()]
+    mine = [one for one in _all_automations(client) if one.enabled and "salon" in one.model_dump_json().lower()]
     return _named(client, {block for one in mine for block in _blocks_of(one)})
+
+
+def _all_automations(client: SyncPrefectClient) -> list[Automation]:
+    """Page by page: a shared server has those of others."""
+    found: list[Automation] = []
+    while page := client.read_automations(offset=len(found)):
+        found += page
+    return found
 
 
 def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | None) -> tuple[list[str], list[str]]:
@@ -110,13 +118,13 @@ def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | N
     Without `block_id` those that notify keep their blocks, and one that is new tells the one block of the others. The names of
     all, and the blocks, as <type>/<name>, that enabled ones told before and no longer do.
     """
-    there = {one.name: one for one in client.read_automations()}
+    there = {one.name: one for one in _all_automations(client)}
     mine = [there[one["name"]] for one in _automations(plan) if one["name"] in there]
     before = {block for one in mine if one.enabled for block in _notified(one)}
 
     def blocks(name: str) -> Iterable[str]:
         own = _notified(there[name]) if name in there else before if len(before) == 1 else ()
-        return own if block_id is None else [block_id]
+        return dict.fromkeys(own) if block_id is None else [block_id]
 
     names = [_set_up(client, automation, there.get(automation.name)) for automation in automations(plan, blocks)]
     return names, _named(client, before - {block_id}) if block_id else []

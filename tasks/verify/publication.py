@@ -21,7 +21,7 @@ from tasks.verify.rows import NOTHING, Difference, compare_json, shown
 
 def find_folder(lake_root: Path, publication: str) -> Path:
     """The published folder of an id, of its beginning (four characters or more) or of a path. Raises InputError."""
-    named = Path(publication).resolve()
+    named = Path(publication).resolve() if Path(publication).is_dir() else Path(publication)
     if named.is_dir() and (len(named.name) == DIGEST_LENGTH or (named / MANIFEST).is_file()):  # also one that was damaged
         return named
     look_again(lake_root)

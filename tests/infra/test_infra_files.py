@@ -138,7 +138,10 @@ def test_every_container_of_the_cluster_is_bound_and_holds_keys_by_reference() -
             assert not container["securityContext"]["allowPrivilegeEscalation"]
             assert container["securityContext"]["readOnlyRootFilesystem"]
             environment = container["env"] if isinstance(container["env"], list) else []
-            secret = [v for v in environment if re.search(r"KEY|TOKEN|AUTH|PASSWORD", v["name"]) and "_SECRET_" not in v["name"]]
+            secret = [v for v in environment if re.search(r"KEY|TOKEN|AUTH|PASSWORD|SECRET", v["name"])]
+            secret = [
+                v for v in secret if not v["name"].startswith("PREFECT_INTEGRATIONS_KUBERNETES_WORKER_")
+            ]  # names of Secrets
             assert all("valueFrom" in v for v in secret)
     assert POD["containers"][0]["envFrom"] == [{"secretRef": {"name": "{{ keys_secret }}"}}]
     assert not [m for m in manifests() if m["kind"] == "Secret"], "no secret is kept beside the code"

@@ -1,18 +1,13 @@
-"""What `salon doctor` says of the places that a night reads and writes: sources in which there is nothing, full disks."""
+"""What `salon doctor` says of the places that a night reads and writes: sources in which there is nothing, little room."""
 
-import errno
 import shutil
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.doctor.findings import Finding, State, each_cause_once, guarded
 from flows.doctor.stores import check_disk
-from tasks.lake.atomic_files import store_error
 from tests.flows.flow_support import Said, findings
 from tests.support.night_world import World, write_benchmark
 
@@ -47,18 +42,6 @@ def test_each_source_in_which_there_is_nothing_to_read(salon: Callable[..., Said
     assert told[1].endswith("away does not exist; fix path = 'away' in the benchmark file, or mount its disk")
     assert "source 'd' is empty: reader imagefolder finds no rows" in told[2]
     assert "-> fix its path in the benchmark file, or mount its disk" in said.out
-
-
-def test_a_full_disk_is_told_once() -> None:
-    def unwritten(name: str) -> Iterator[Finding]:
-        with store_error(f"writing {name}"):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        yield
-
-    found = (guarded("lake", partial(unwritten, name), "") for name in "ab")
-    first, second = each_cause_once(chain.from_iterable(found))
-    assert "No space left on device; free space" in first.found
-    assert (second.state, second.found) == (State.WRONG, "writing b failed: the disk is full, as above")
 
 
 def test_little_room_is_not_told_as_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from flows.doctor.stores import check_sync
 from flows.nights.drift import read_otherwise
-from flows.nights.record import Night, note_night
 from schemas.identities import RunIds
 from schemas.tables.published import PREFERENCES
 from schemas.tables.stored import REPLIES
@@ -81,15 +80,3 @@ def test_a_provenance_that_cannot_be_read_is_of_no_other_version(tmp_path, night
     made = night(tmp_path, 5, "the next one")
     told = read_otherwise(tmp_path, "nightly", made.publication_id)
     assert "earlier nights of the series (3: 2026-11-03 to 2026-11-07)" in told
-
-
-@pytest.mark.parametrize("is_noted", [True, False])
-def test_how_to_have_this_version_read_an_earlier_night_is_what_does_it(tmp_path, night, is_noted):
-    """A night that `salon nightly` noted stands whatever is run of its date."""
-    for number, code in enumerate(("an older one", "this")):
-        made = night(tmp_path, number, code)
-        if is_noted:
-            note_night(tmp_path, "nightly", Night({}), DAY + timedelta(number), made.publication_id, is_whole=True)
-    told = read_otherwise(tmp_path, "nightly", made.publication_id)
-    assert (" --because" in told, "then salon nightly FILE --run-date 2026-11-03" in told) == (is_noted, is_noted)
-    assert ("salon run FILE --run-date 2026-11-03 --checkpoints NAMES" in told) is not is_noted

@@ -13,7 +13,7 @@ from rubrics.linting import lint
 from rubrics.loading import load_rubric
 from schemas.benchmark.judges import Judge
 from schemas.errors import RubricError
-from schemas.records import TEXT_COLUMNS
+from schemas.records import SAMPLE_TEXTS
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SCORES
 from tasks.lake.reading import Lake
 from tasks.plan.questions import Questions
@@ -195,7 +195,7 @@ def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], 
 def test_only_a_request_that_an_earlier_one_is_like_is_told_apart_by_its_name(tmp_path: Path) -> None:
     """Nobody's stored replies are asked for again: a key holds the name where two would be one alone."""
     rubric = write_rubric(tmp_path)
-    texts = tuple("make it red" if name == "instruction" else None for name in TEXT_COLUMNS)
+    texts = (*(None for _ in SAMPLE_TEXTS), '{"instruction": "make it red"}')
 
     def facts_of() -> list[bytes]:
         questions = Questions(load_rubric(rubric), Judge(model="judge"))
