@@ -40,6 +40,7 @@ from flows.run.batches import say_left_behind
 from flows.run.bought import bought_of
 from flows.run.clock import check_today
 from flows.run.context import RunContext, check_keys
+from flows.run.judge_servers import served_around, servers_of, with_run
 from flows.run.pipeline import run_pipeline
 from flows.run.record import check_records
 from schemas.benchmark.file import Retry, Runner
@@ -127,7 +128,7 @@ def run_backfill(
     """
     found = [Backfilled(name, Outcome(), why) for name, why in planned.failed.items()]
     run = run.having(budget_id=secrets.token_hex(16))  # of the pairs too, which are asked as the table is made
-    asking = _with_attempts_for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
+    asking = _for_all(run, sum(one.n_to_ask for one in planned.open)).having(run_id=secrets.token_hex(16))
 
     def calls() -> Iterator[ShardCall[AskedCheckpoint, Backfilled]]:
         for one in planned.open:
@@ -140,10 +141,12 @@ def run_backfill(
     run.reporter.start("backfill", len(planned.open))
     n_own = {one.name: one.n_own for one in planned.open}
     run.reporter.start("judge", sum(n_own.values()))
-    for done in run.executor.run(calls()):
-        found.append(done)
-        _tell_of_one(run, done, n_own[done.name])
-        on_change()
+    with servers_of(run) as servers:  # around all that ask: one server is for all of them
+        servers.start(with_run(run.benchmark, planned.judges))
+        for done in run.executor.run(calls()):
+            found.append(done)
+            _tell_of_one(run, done, n_own[done.name])
+            on_change()
     late = {one.name: one for one in answered_since(run, planned, found)}
     found = [*(one for one in found if one.name not in late), *late.values()]
     run.reporter.advance("backfill", len(late))
@@ -193,8 +196,9 @@ def _tell_of_one(run: RunContext, done: Backfilled, n_own: int) -> None:
     run.reporter.tell("backfill")
 
 
-def _with_attempts_for_all(run: RunContext, n_to_ask: int) -> RunContext:
-    """The run with the attempts that the requests of all its checkpoints may take together: they share one counter."""
+def _for_all(run: RunContext, n_to_ask: int) -> RunContext:
+    """The run as each checkpoint asks: they share a counter of the attempts that all may take, and servers that are up."""
     limits = run.benchmark.limits
     most = {"attempts_per_run": attempts_per_run(limits, n_to_ask)}
-    return replace(run, benchmark=run.benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))
+    benchmark = served_around(run.benchmark)
+    return replace(run, benchmark=benchmark.model_copy(update={"limits": limits.model_copy(update=most)}))

@@ -43,9 +43,10 @@ def judge_server(
         return 0
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
     try:
-        with heeding_sigterm(), serving(run, served, _Telling(console)) as local:
+        with heeding_sigterm(), serving(run, _Telling(console)) as servers:
+            servers.start(served)
             for one in served:
-                console.print(f"{one.id} answers at {one.base_url}; its output: {local.log(one.id)}", markup=False)
+                console.print(f"{one.id} answers at {one.base_url}; its output: {servers.local.log(one.id)}", markup=False)
                 console.print(f"    {one_line(one.deployment or '')}", markup=False)
             console.print("Press Ctrl-C to stop.", markup=False)
             while True:

@@ -99,6 +99,11 @@ class BackfillPlan:
         return [one for one in self.checkpoints if one.n_to_ask and not one.mixed]
 
     @property
+    def judges(self) -> set[str]:
+        """The judges that are asked something of these."""
+        return {str(name) for one in self.open for name in one.partitions.filter(pl.col("n_left") > 0)["judge_model"]}
+
+    @property
     def has_shared(self) -> bool:
         """Whether a request is asked about several of them."""
         return any(one.shared for one in self.open)

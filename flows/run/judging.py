@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from flows.executors.base import ShardCall
@@ -9,7 +10,7 @@ from flows.observability.waiting import Waiting
 from flows.run.batches import ByBatch, Failures, alone, as_they_end, under_way
 from flows.run.bought import asked_parts, with_what_was_lost
 from flows.run.context import RunContext
-from flows.run.judge_servers import serving
+from flows.run.judge_servers import Servers, servers_of, with_run
 from flows.run.tasks import JudgeShards, ask_judge, ask_judge_together
 from schemas.benchmark.file import Limits
 from schemas.records import JudgeReply, PlannedPart
@@ -33,11 +34,17 @@ N_ROUNDS = 10
 
 
 def judge(
-    run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: bool = False, n_of_run: int | None = None
-) -> Outcome:  # fmt: skip
+    run: RunContext,
+    parts: Sequence[PlannedPart],
+    *,
+    is_retrying: bool = False,
+    n_of_run: int | None = None,
+    servers: Servers | None = None,
+) -> Outcome:
     """Ask every judge what the ledger lacks, and with `is_retrying` what was rejected.
 
     `n_of_run`: the requests of the whole run, where these parts are not all of it: it has so many attempts together.
+    `servers`: those that are up until the run has asked everything; default: until this has.
     Raises ProviderError, StoreError; what was paid for is stored by then.
     """
     every = asked_parts(run, parts)
@@ -49,8 +56,8 @@ def judge(
     run.reporter.start("judge", n_requests)
     run.reporter.hear(Outcome(n_cached=n_cached))
     total = Outcome(n_requests=n_cached, n_cached=n_cached)
-    served = [one for one in run.benchmark.judges if one.server and one.server.with_run and one.id in _by_judge(asked)]
-    with serving(run, served, lambda one, s: run.reporter.describe("judge", f"waiting for the server of {one.id}, {s:.0f} s")):
+    with nullcontext(servers) if servers else servers_of(run) as up:
+        up.start(with_run(run.benchmark, _by_judge(asked)))
         total += _asked(run, asked, n_of_run)
     run.reporter.finish("judge")
     return total

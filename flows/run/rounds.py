@@ -9,6 +9,7 @@ import polars as pl
 
 from flows.run.bought import asked_parts
 from flows.run.context import RunContext
+from flows.run.judge_servers import servers_of
 from flows.run.judging import judge, n_left, recorded
 from flows.run.looks import WatchedScores
 from schemas.benchmark.exam import OCCASION
@@ -75,7 +76,12 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, is_retrying: boo
     An exam's twins come last: what money and attempts there are goes to what is published first.
     What is decided follows from the replies alone: a run that is started again decides the same, and asks nothing of it again.
     """
-    judge_some = partial(judge, run, is_retrying=is_retrying, n_of_run=sum(part.n_requests for part in parts))
+    n_of_run = sum(part.n_requests for part in parts)
+    with servers_of(run) as servers:
+        return _all_judged(run, parts, partial(judge, run, is_retrying=is_retrying, n_of_run=n_of_run, servers=servers))
+
+
+def _all_judged(run: RunContext, parts: Sequence[PlannedPart], judge_some: Callable[[Sequence[PlannedPart]], Outcome]) -> Outcome:
     in_rounds = dict(_by_judge(parts))
     examined = [part for part in parts if part.about == OCCASION] if in_rounds else []  # else they stand last as it is
     total = judge_some([part for part in parts if part.round is None and part not in examined]) + recorded(run, parts)

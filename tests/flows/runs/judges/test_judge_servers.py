@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -125,6 +126,41 @@ def test_a_server_that_dies_in_mid_run_ends_it_with_its_words_and_what_was_bough
     assert left["n_stored"] == 9, "what was answered is stored"
 
 
+def counted(folder: Path) -> list[str]:
+    """PROVIDER, each of whose starts is a line of `starts`."""
+    return ["sh", "-c", f"echo started >> '{folder}/starts'; exec {shlex.join(PROVIDER)}"]
+
+
+@pytest.mark.parametrize("runner", ["local", "processes"])
+def test_a_backfill_starts_its_judge_once_for_all_checkpoints(runner: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    file = benchmark(tmp_path, counted(tmp_path))
+    said = salon("backfill", file, "--all", "--runner", runner, *RUN)
+    assert said.code == 0, said.err
+    assert (tmp_path / "starts").read_text() == "started\n"
+    assert json.loads(salon("plan", file, "--json").out)["rubrics"][0]["n_to_ask"] == 0
+    assert not mentioning(f"--port\0{port_of(file)}")
+
+
+def test_a_server_that_dies_in_a_backfill_ends_it_with_its_words(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    (tmp_path / "dying.py").write_text(DYING)
+    file = benchmark(tmp_path, [sys.executable, "dying.py", "{port}", "9"])
+    said = salon("backfill", file, "--all", *RUN)
+    assert said.code == 3, "it was not told to stop"
+    assert "exited unexpectedly (code 9)" in said.err
+    assert "CUDA out of memory" in said.err
+    assert json.loads(salon("plan", file, "--json").out)["rubrics"][0]["n_stored"] == 9
+
+
+def test_a_run_with_looks_and_an_exam_starts_its_judge_once(tmp_path: Path, salon: Callable[..., Said]) -> None:
+    file = benchmark(tmp_path, counted(tmp_path))
+    more = "[statistics]\nmin_paired_prompts = 2\n[statistics.stopping]\nlooks = [0.5, 1.0]\n[exam]\nshare = 0.2\n"
+    file.write_text(file.read_text() + more)
+    said = salon("run", file, *RUN)
+    assert said.code in (0, 1), said.err
+    assert "after round 1 of 2" in said.err
+    assert (tmp_path / "starts").read_text() == "started\n"
+
+
 @pytest.mark.parametrize(
     ("script", "more", "log"),
     [(SILENT, [], "loading weights"), (OF_TLS, ["{port}"], "TLS only")],
@@ -169,6 +205,13 @@ def test_a_port_that_is_taken_is_said_before_anything_is_started(tmp_path: Path,
     assert not list((tmp_path / "lake" / "judge-servers").glob("*.json"))
 
 
+@pytest.mark.parametrize("host", ["192.0.2.1", "nobody.invalid"])
+def test_an_address_of_no_machine_is_not_called_taken(host: str, tmp_path: Path) -> None:
+    run = open_run(benchmark(tmp_path, PROVIDER), judge_url=f"http://{host}:8000/v1")
+    with pytest.raises(InputError, match="this machine cannot serve at"), serving(run, lambda *_: None) as servers:
+        servers.start(run.benchmark.judges)
+
+
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], ids=["INT", "TERM", "KILL"]
 )
@@ -202,8 +245,9 @@ def test_who_is_told_to_stop_with_its_server_was_stopped(between_s: float, tmp_p
     run = open_run(benchmark(tmp_path, PROVIDER))
 
     def told_to_stop() -> None:
-        with heeding_sigterm(), serving(run, run.benchmark.judges, lambda *_: None) as local:
-            local.programs[0].process.terminate()
+        with heeding_sigterm(), serving(run, lambda *_: None) as servers:
+            servers.start(run.benchmark.judges)
+            servers.up["salon-demo-judge"].process.terminate()
             time.sleep(between_s)
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1.2)
