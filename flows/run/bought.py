@@ -92,35 +92,38 @@ def bought_of(
         for _, keys in _requests(run, [within], judges):
             shared.meet(keys)
         requests = ((judge_model, keys.filter(shared.has(keys))) for judge_model, keys in requests)
-    return _bought(run, round(since.timestamp() * 1e6), requests)
+    return _bought(run, since, requests)
 
 
-def with_what_was_lost(run: RunContext, told: Outcome, since_us: int, parts: Sequence[PlannedPart]) -> Outcome:
+def with_what_was_lost(run: RunContext, told: Outcome, since: datetime, parts: Sequence[PlannedPart]) -> Outcome:
     """What became of these parts, of which `told` is what came back: with what workers bought whose process died, or failed.
 
-    `since_us`: when their asking began, by the ledger's clock. What another run bought of the same requests since is in it.
+    `since`: when their asking began. What another run bought of the same requests since is in it. Rows have the time of who
+    asked: those of a worker whose clock is behind may not be found, so it is never less than what came back.
     """
     keys = ((part.judge_model, run.request_keys(part).unique()) for part in parts)
-    bought = _bought(run, since_us, keys).outcome
+    bought = _bought(run, since, keys).outcome
     n_lost = max(0, bought.n_replies - told.n_final)  # requests that whoever asked next found stored
+    costs = [usd for usd in (told.cost_usd, bought.cost_usd) if usd is not None]
     return replace(
         told,
         n_cached=max(0, told.n_cached - n_lost),
-        n_asked=bought.n_asked,
+        n_asked=max(told.n_asked, bought.n_asked),
         n_replies=told.n_replies + n_lost,
-        n_input_tokens=bought.n_input_tokens,
-        n_output_tokens=bought.n_output_tokens,
-        cost_usd=bought.cost_usd,
-        n_without_cost=bought.n_without_cost,
-        n_in_doubt=bought.n_in_doubt,
-        in_doubt_usd=told.in_doubt_usd if bought.n_in_doubt == told.n_in_doubt else bought.in_doubt_usd,
+        n_input_tokens=max(told.n_input_tokens, bought.n_input_tokens),
+        n_output_tokens=max(told.n_output_tokens, bought.n_output_tokens),
+        cost_usd=max(costs, default=None),
+        n_without_cost=max(told.n_without_cost, bought.n_without_cost),
+        n_in_doubt=max(told.n_in_doubt, bought.n_in_doubt),
+        in_doubt_usd=told.in_doubt_usd if bought.n_in_doubt <= told.n_in_doubt else bought.in_doubt_usd,
         n_by_status=told.n_by_status + Counter({ReplyStatus.ANSWERED.value: n_lost}),
     )
 
 
-def _bought(run: RunContext, since_us: int, requests: Iterable[tuple[str, pl.Series]]) -> Bought:
+def _bought(run: RunContext, since: datetime, requests: Iterable[tuple[str, pl.Series]]) -> Bought:
     """`requests`: judge and distinct request keys."""
-    found, met, last_us = Outcome(), RequestsMet(), since_us
+    last_us = since_us = round(since.timestamp() * 1e6)
+    found, met = Outcome(), RequestsMet()
     free = {judge.id for judge in run.benchmark.judges if not ((price := price_of(judge)) and price.usd(1, 0, 1))}
     with opened(run.ledger_url) as ledger:
         for judge_model, of_judge in requests:

@@ -3,6 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import partial
 
 from flows.executors.base import ShardCall
@@ -25,7 +26,6 @@ from tasks.judge.tries import Heard
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 from tasks.ledger.snapshot import forget_rejected, parts_to_ask, restore, still_holds
-from tasks.ledger.statements import now_us
 from tasks.ledger.unstored import Unstored
 from tasks.stopping import check_not_stopped
 
@@ -103,10 +103,7 @@ def _asked(run: RunContext, asked: Sequence[PlannedPart], n_of_run: int | None) 
 
 def _all_online(run: RunContext, parts: list[PlannedPart], n_of_run: int, *, is_again: bool = False) -> Outcome:
     """What became of the parts together. `is_again`: what is stored of them was counted before."""
-    total, n_lost, since_us = Outcome(), run.executor.n_lost, 0
-    if run.executor.is_remote:
-        with opened(run.ledger_url) as ledger:
-            since_us = ledger.read(now_us)
+    total, n_lost, since = Outcome(), run.executor.n_lost, datetime.now(UTC)
     for outcome in _online(run, parts, n_of_run):
         # replies of another process are counted when its shard comes back
         if run.executor.is_remote:
@@ -118,7 +115,7 @@ def _all_online(run: RunContext, parts: list[PlannedPart], n_of_run: int, *, is_
             run.reporter.hear(Outcome(n_cached=outcome.n_cached))
         total += outcome
         run.reporter.tell("judge")
-    return total if run.executor.n_lost == n_lost else with_what_was_lost(run, total, since_us, parts)
+    return total if run.executor.n_lost == n_lost else with_what_was_lost(run, total, since, parts)
 
 
 def n_left(run: RunContext, parts: Sequence[PlannedPart]) -> int:

@@ -7,11 +7,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from benchmarks.runner_world import worker_pids
+from flows.run.bought import with_what_was_lost
+from flows.run.context import RunContext, open_run
+from tasks.judge.outcome import Outcome
+from tasks.plan.dataset import known_plan
+from tasks.publish.reading import current
 from tests.flows.flow_support import Said, runs_of
 from tests.support.night_world import N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
@@ -51,3 +57,26 @@ def test_the_row_has_what_a_killed_worker_bought(
     assert f"{N_SAMPLES}: 0 stored already, {n_sent} sent; {'at least ' * bool(n_without_end)}$0.0" in said.out
     if n_without_end:
         assert f"; up to {n_without_end} more may have been billed without a reply" in said.out
+
+
+@pytest.mark.parametrize(("ahead_s", "n_found"), [(-60, N_SAMPLES), (60, 0)], ids=["as this machine's", "behind it"])
+def test_what_came_back_counts_whatever_clock_its_worker_had(
+    ahead_s: int, n_found: int, tmp_path: Path, salon: Callable[..., Said], provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 3"))
+    World(tmp_path).make(0)
+    file = write_benchmark(tmp_path, provider.url)
+    assert salon("run", file).code == 0
+    ids = current(tmp_path / "lake").provenance()["identities"]
+    run = RunContext.of(open_run(file)).having(dataset_id=ids["dataset_id"], plan_id=ids["plan_id"])
+    plan = known_plan(run.stage)
+    assert plan is not None
+    told = Outcome(n_requests=N_SAMPLES, n_cached=N_SAMPLES - 2, n_asked=3, n_replies=2, n_input_tokens=1800, cost_usd=2 * USD)
+    told.n_by_status["answered"] = 2
+    found = with_what_was_lost(run, told, datetime.now(UTC) + timedelta(seconds=ahead_s), plan.parts)
+    assert found.n_asked == max(3, n_found)
+    assert found.n_input_tokens == max(1800, 900 * n_found)
+    assert found.cost_usd == pytest.approx(max(2, n_found) * USD)
+    assert found.n_replies == found.n_answered == max(2, n_found)
+    assert found.n_left == 0
