@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 import polars as pl
@@ -10,16 +11,19 @@ import polars as pl
 from flows.nights.anchors import newest_anchor_set
 from flows.nights.drift import keep_bridge
 from flows.run import stages
+from flows.run.begun import Begun, forget_asking
 from flows.run.bought import asked_parts
 from flows.run.context import RunContext
 from flows.run.judging import judge
 from flows.run.preview import PlannedRubric, forecasts
+from flows.run.record import JUDGED, check_records, record, recorded_where_it_ends
 from schemas.benchmark.judges import Judge
 from schemas.errors import InputError, JudgeChangedError, ProviderError
 from schemas.records import Plan, PlannedPart
-from schemas.tables.stored import JUDGEMENTS, SCORES
+from schemas.tables.stored import JUDGEMENTS, SAMPLES, SCORES
 from tasks.aggregate.drift.bridge import bridges
 from tasks.aggregate.reliability.components import scored
+from tasks.ingest.samples import IngestResult
 from tasks.judge.model_pin import answering_on_nights, hold, to_accept
 from tasks.lake.pictures import StoredDataset
 from tasks.ledger.ledger import Ledger
@@ -77,22 +81,31 @@ def plan_bridge(run: RunContext, judge_old: str, judge_new: str) -> BridgePlan:
 def make_bridge(planned: BridgePlan, *, has_slope: bool = False) -> pl.DataFrame:
     """Ask what is missing, fit the bridge and keep it: BRIDGES rows, one for each rubric and dimension.
 
-    The same date, anchors and replies give the same file again. Raises ProviderError where replies are still missing, or where
-    another model answered than on a judge's nights, which the judge's `on_model_change` may have told of alone.
+    The same date, anchors and replies give the same file again. What was asked is in `runs`. Raises ProviderError where replies
+    are still missing, or where another model answered than on a judge's nights, which the judge's `on_model_change` may have told
+    of alone.
     """
     run, plan = planned.run.having(run_id=secrets.token_hex(16)), planned.plan
+    check_records(run.stage)
     with opened(run.ledger_url) as ledger:
         hold(ledger, run.name_in_ledger, plan.plan_id, run.benchmark.judges, "this bridge")
         _others_answering(run, ledger, asked_parts(run, plan.parts))  # of an earlier start: nothing more is bought then
-    asked = judge(run, plan.parts)
-    if asked.n_left:
-        raise ProviderError(
-            f"{asked.n_left:,} of {asked.n_requests:,} requests to the two judges have no reply, so no bridge was made; "
-            "run the same command again to ask what is missing"
-        )
-    with opened(run.ledger_url) as ledger:
-        for said in _others_answering(run, ledger, asked_parts(run, plan.parts)):
-            run.reporter.say(said)
+    n = int(run.lake.scan(SAMPLES, planned.anchor_set).select(pl.len()).collect().item())
+    begun = Begun.of(run, datetime.now(UTC), IngestResult(planned.anchor_set, n, n, {}, 0), asked_by="anchors bridge")
+    with recorded_where_it_ends(run, begun, plan):
+        asked = judge(run, plan.parts)
+        if asked.n_left:
+            raise ProviderError(
+                f"{asked.n_left:,} of {asked.n_requests:,} requests to the two judges have no reply, so no bridge was made; "
+                "run the same command again to ask what is missing"
+            )
+        with opened(run.ledger_url) as ledger:
+            for said in _others_answering(run, ledger, asked_parts(run, plan.parts)):
+                run.reporter.say(said)
+        if asked.may_cost:
+            record(run, begun, asked, JUDGED)
+        else:
+            forget_asking(run)
     run = run.having(snapshot_id=stages.take_snapshot(run, plan))
     judgements, scores = run.lake.scan(JUDGEMENTS, plan.plan_id), run.lake.scan(SCORES, stages.read(run, plan))
     rows = scored(judgements, scores, occasion=run.run_date.isoformat())

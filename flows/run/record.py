@@ -33,7 +33,7 @@ from tasks.publish.pointer import check_pointers
 STOPPED = "stopped"
 """The outcome of a run that ended before it had published, or was blocked."""
 JUDGED = "judged"
-"""The outcome of an exam or a probe, which publish nothing."""
+"""The outcome of an exam, a probe or a bridge, which publish nothing."""
 _A_ROUNDING_USD = 1e-9
 
 

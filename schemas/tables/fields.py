@@ -223,8 +223,8 @@ PUBLICATION_ID = digest("publication_id", "The publication that the run made or 
 OUTCOME = text(
     "outcome",
     "`published` and `unchanged`, also with blocked cells or held back from being current; `blocked`: a data check failed and "
-    "nothing was published; `stopped`: it ended earlier, by an error, killed or told to stop; or `judged`: an exam or a probe, "
-    "which publish nothing.",
+    "nothing was published; `stopped`: it ended earlier, by an error, killed or told to stop; or `judged`: an exam, a probe "
+    "or a bridge, which publish nothing.",
 )
 N_REQUESTS = count(
     "n_requests", "Distinct requests in the plan; where adaptive asking stopped early, those that the run came to."
@@ -236,7 +236,8 @@ N_SAMPLES_OK = count("n_samples_ok", "Usable samples.")
 RUN_USD = number("cost_usd", "Cost of the run's replies whose price is known; null if there is none.", unit="USD", low=0)
 RUN_BY = text(
     "asked_by",
-    "The command: `backfill`, `nightly`, `run`, `exam` or `probe-injection`. Null in rows older than this column.",
+    "The command: `backfill`, `nightly`, `run`, `exam`, `probe-injection` or `anchors bridge`. Null in rows older than this "
+    "column.",
     null=True,
 )
 IS_AT_LEAST = flag(

@@ -11,11 +11,12 @@ import pytest
 from flows.nights.drift import bridges_of
 from schemas.tables.nights import DRIFT
 from tasks.publish.living_tables import drift_rows, write_living_table
-from tests.flows.flow_support import Said
+from tests.flows.flow_support import Said, runs_of
 from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
 
 OLD, NEW = "eye-1", "eye-2"
+USD = 900 * 2e-6 + 12 * 8e-6  # of a reply, as the provider reports it
 Bridging = Callable[..., Said]
 
 
@@ -80,6 +81,7 @@ def test_a_bridge_is_not_made_of_another_model_than_that_of_the_nights(
 
 
 def test_replies_of_two_models_make_no_bridge(bridging: Bridging, tmp_path: Path, provider: Provider) -> None:
+    n_before = provider.n
     provider.script.extend([provider.then] * 30)
     _answers_as(provider, "eye-of-april")
     assert bridging(2).code == 3
@@ -88,6 +90,17 @@ def test_replies_of_two_models_make_no_bridge(bridging: Bridging, tmp_path: Path
     assert (said.code, provider.n) == (3, n), said.out
     assert "answered as eye-of-april and as eye-of-march for this bridge, so no bridge was made" in " ".join(said.err.split())
     assert bridges_of(tmp_path / "lake", "nights") is None
+    bought = runs_of(tmp_path / "lake").filter(asked_by="anchors bridge").select("outcome", "n_asked", "cost_usd", "n_samples")
+    assert bought.rows() == [("stopped", n - n_before, pytest.approx((n - n_before) * USD), N_SAMPLES)]
+
+
+def test_what_a_bridge_bought_is_in_the_table_of_runs(bridging: Bridging, tmp_path: Path) -> None:
+    said = [bridging(2), bridging(2)]
+    assert [one.code for one in said] == [0, 0], said
+    rows = runs_of(tmp_path / "lake").filter(asked_by="anchors bridge")
+    bought = ("judged", None, 2 * N_SAMPLES, 0, 2 * N_SAMPLES, pytest.approx(2 * N_SAMPLES * USD))
+    assert rows.select("outcome", "publication_id", "n_requests", "n_cached", "n_asked", "cost_usd").rows() == [bought]
+    assert not list((tmp_path / "lake" / "asking").rglob("*.json"))
 
 
 def test_a_bridge_that_fails_leaves_the_one_before_in_use(bridging: Bridging, tmp_path: Path) -> None:
