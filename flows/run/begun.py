@@ -24,6 +24,8 @@ from tasks.ledger.process_identity import Process, lives, this_process
 from tasks.regular_files import content_of
 
 FOLDER = "asking"
+_PUT = ".put.json"
+"""How a note's name ends that was put into the bucket, if there is one, before it stood here; version 0.1 kept it here alone."""
 GONE_AFTER = timedelta(days=2)
 """A process of another machine, or of before this one's start, cannot be looked up where the ledger has no row of it."""
 SILENT_S = 600.0
@@ -130,15 +132,14 @@ def folder(run: RunContext) -> Path:
 def fetch(run: RunContext) -> None:
     """Make the notes here those that the bucket holds. Raises StoreError.
 
-    One that stands here alone is put there first: of an older release, which kept them here. That of a run with a row harms none.
+    Those of an older release are put there first, under a name of now: who looks next does not take them for new again.
     """
-    here, bucket = sorted(folder(run).glob("*.json")), run.lake.bucket
-    if bucket is not None and here:
-        there = {run.lake.root / one.path for one in bucket.below(folder(run).relative_to(run.lake.root).as_posix())}
-        for path in here:
-            if path not in there:
+    bucket = run.lake.bucket
+    if bucket is not None:
+        for path in folder(run).glob("*.json"):
+            if not path.name.endswith(_PUT):
                 with suppress(FileNotFoundError):  # its process has taken it away meanwhile
-                    bucket.put(path.relative_to(run.lake.root).as_posix(), path)
+                    bucket.put(path.with_suffix(_PUT).relative_to(run.lake.root).as_posix(), path)
     pull(run.lake.root, folder(run))
 
 
@@ -151,7 +152,7 @@ def drop(run: RunContext, path: Path) -> None:
 
 def _ending() -> str:
     """How the names of this process's notes end."""
-    return f"-{this_process().pid}.json"
+    return f"-{this_process().pid}{_PUT}"
 
 
 def notes(run: RunContext, ending: str = ".json") -> Iterator[tuple[Path, Asking]]:

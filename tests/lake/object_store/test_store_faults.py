@@ -139,11 +139,24 @@ def test_a_run_that_has_its_row_does_not_fail_of_its_note(noted: RunContext, lin
     assert list(notes(noted)) == []
 
 
+def test_a_note_that_its_own_machine_took_away_does_not_come_back_from_another(noted: RunContext, url: str) -> None:
+    (stored,) = Bucket(url).below("asking")
+    assert len(list(notes(noted))) == 1
+    Bucket(url).delete([stored.path])
+    assert list(notes(noted)) == []
+    assert Bucket(url).below("asking") == []
+
+
 def test_a_note_of_an_earlier_release_which_stands_here_alone_is_put_into_the_bucket(noted: RunContext, url: str) -> None:
     (stored,) = Bucket(url).below("asking")
     Bucket(url).delete([stored.path])
-    assert len(list(notes(noted))) == 1
-    assert [one.path for one in Bucket(url).below("asking")] == [stored.path]
+    here = noted.lake.root / stored.path
+    here.rename(here.with_name(here.name.replace(".put.json", ".json")))
+    for _ in range(2):
+        assert len(list(notes(noted))) == 1
+        assert [one.path for one in Bucket(url).below("asking")] == [stored.path]
+    Bucket(url).delete([stored.path])
+    assert list(notes(noted)) == [], "it is put there once"
 
 
 def test_a_connection_that_says_nothing_is_given_up_for_another(url: str, line: Line) -> None:
