@@ -145,7 +145,7 @@ def _run(
     run = run.having(snapshot_id=stages.take_snapshot(run, planned))
     run = run.having(reading_id=stages.read(run, planned))
     reference = Reference(rated, voted, judge)
-    key = agreement_id(reference, run.ids, run.run_date, run.lineage)
+    key = agreement_id(run.benchmark, reference, run.ids, run.run_date, run.lineage)
     context = run.having(publication_id=key).stage
     found = find_agreement(run.lake.root, run.benchmark.name, key)
     if found:

@@ -142,7 +142,7 @@ def _digest_of(said: Mapping[str, Any], rubric_id: str) -> object:
 
 def _key(folder: Path, ids: RunIds, benchmark: Benchmark, run_date: date, lineage: Lineage) -> str:
     if is_agreement(folder):
-        return agreement_id(reference_in(folder), ids, run_date, lineage)
+        return agreement_id(benchmark, reference_in(folder), ids, run_date, lineage)
     return publication_id(benchmark, ids, run_date, lineage)
 
 

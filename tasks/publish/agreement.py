@@ -12,10 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
 from schemas.lineage import Lineage
 from schemas.tables.agreement import RATINGS, VOTES
-from schemas.tables.table import SCHEMA_VERSION, Table, conform
+from schemas.tables.table import Table, conform
 from tasks.context import Reference, StageContext
 from tasks.lake.atomic_files import scratch, write_bytes, write_parquet
 from tasks.lake.object_store.cache_folder import pull, push
@@ -34,19 +35,17 @@ from tasks.publish.folders import (
     manifest_of,
     take_place,
 )
-from tasks.publish.identity import ordered_by, provenance
+from tasks.publish.identity import provenance, publication_id
 from tasks.publish.publication import Draft
 from tasks.regular_files import content_of
 
 AGAINST_JUDGE = "against_judge"
 
 
-def agreement_id(reference: Reference, ids: RunIds, run_date: date, lineage: Lineage) -> str:
-    """sha256 hex of everything an agreement is made from: the same inputs are the same publication."""
-    inputs = ordered_by(lineage) | {
-        "code_version": ids.code_version, "dataset_id": ids.dataset_id, "plan_id": ids.plan_id,
-        "ratings": rows_digest(reference.ratings, RATINGS), "reading_id": ids.reading_id, "run_date": run_date.isoformat(),
-        "schema_version": SCHEMA_VERSION,
+def agreement_id(benchmark: Benchmark, reference: Reference, ids: RunIds, run_date: date, lineage: Lineage) -> str:
+    """sha256 hex of everything an agreement is made from: that of the benchmark's own publication, and what people said."""
+    inputs = {
+        "publication_id": publication_id(benchmark, ids, run_date, lineage), "ratings": rows_digest(reference.ratings, RATINGS),
     }  # fmt: skip
     if reference.votes.height:
         inputs["votes"] = rows_digest(reference.votes, VOTES)

@@ -10,9 +10,11 @@ import pytest
 from schemas.benchmark.file import Benchmark
 from schemas.identities import RunIds
 from schemas.lineage import Lineage
+from schemas.tables.agreement import RATINGS, VOTES
 from schemas.tables.catalogue import TABLES
-from tasks.context import StageContext
+from tasks.context import Reference, StageContext
 from tasks.lake.reading import Lake
+from tasks.publish.agreement import agreement_id
 from tasks.publish.identity import (
     PACKAGES,
     added_or_dropped,
@@ -94,6 +96,21 @@ def test_each_input_changes_the_publication_id(other):
     assert len(first) == 64
     assert first == publication_id(changed(), IDS, DAY, Lineage())
     assert publication_id(*other) != first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        changed(gate={"min_coverage": 1.0}), changed(statistics={"correction": "benjamini_hochberg"}),
+        changed(statistics={"primary": ["small.score"]}), changed(nightly={"baseline": "sdxl/base"}),
+    ],
+    ids=["floor", "correction", "primary", "baseline"],
+)  # fmt: skip
+def test_each_setting_that_corrected_tables_hang_on_changes_the_id_of_an_agreement(other):
+    people = Reference(RATINGS.empty(), VOTES.empty(), None)
+    first = agreement_id(changed(), people, IDS, DAY, Lineage())
+    assert first == agreement_id(changed(lake="s3://elsewhere"), people, IDS, DAY, Lineage())
+    assert agreement_id(other, people, IDS, DAY, Lineage()) != first
 
 
 def test_provenance_names_instruments_and_judges_and_no_place(small_lake):

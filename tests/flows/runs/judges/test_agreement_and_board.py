@@ -92,6 +92,21 @@ def test_the_judge_alone_has_the_leaderboards_ranks_and_its_family(judged: Path,
     assert "The judge's ranks are the leaderboard's, corrected for all 6 comparisons of its family" in " ".join(said.out.split())
 
 
+def test_another_floor_is_another_agreement(judged: Path, salon: Callable[..., Said]) -> None:
+    replies = (judged / "replies.jsonl").read_text().splitlines()
+    said = [json.loads(line) for line in replies]
+    lost = next(row for row in said if row["checkpoint"] == "step-3" and row["rubric"] == "alignment")
+    lost["reply"] = "I cannot judge this."
+    (judged / "replies.jsonl").write_text("\n".join(map(json.dumps, said)))
+    shutil.rmtree(judged / "lake")
+    assert salon("import", "b.toml", "--replies", "replies.jsonl").code == 0
+    assert "(new" in salon("agreement", "b.toml", "--ratings", "r.csv").out
+    (judged / "b.toml").write_text(FILE + "[gate]\nmin_coverage = 1.0\n")
+    again = salon("agreement", "b.toml", "--ratings", "r.csv")
+    assert "unchanged" not in again.out
+    assert "blocked" in again.out.split()
+
+
 def test_what_people_say_is_a_family_of_its_own(judged: Path, salon: Callable[..., Said]) -> None:
     assert salon("agreement", "b.toml", "--ratings", "r.csv").code == 0
     families = _table(judged, "corrected_comparisons").drop_nulls("family").select("estimator", "family", "n_family").unique()
