@@ -1,6 +1,7 @@
 """Human ratings: all values for who is compared with whom, how, and why a figure is missing. Those of cells: cells.py."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -45,6 +46,16 @@ def unnamed(number: object) -> str:
 def is_named(rater: str) -> bool:
     """Whether it is one person (or file) in all of its ratings, who can be held against others."""
     return not re.fullmatch(NO_ONE, rater)
+
+
+MAX_NAMED_RATERS = 20
+"""Pairs of raters grow with the square of their number: of more than these, none is held against others by name."""
+
+
+def held_by_name(raters: Iterable[str]) -> list[str]:
+    """Who is held against others by name, in this order: who has one, and nobody above MAX_NAMED_RATERS."""
+    named = [rater for rater in raters if is_named(rater)]
+    return named if len(named) <= MAX_NAMED_RATERS else []
 
 
 NO_ONE = rf"{UNNAMED[:-2]}(_[0-9]+)?__"

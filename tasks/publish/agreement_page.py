@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from schemas.statuses.cells import Total
-from schemas.statuses.people import Against, AgreementMetric, Assessor, RatingStatus, is_named
+from schemas.statuses.people import MAX_NAMED_RATERS, Against, AgreementMetric, Assessor, RatingStatus, is_named
 from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from schemas.tables.table import Table
 from tasks.publish.exports import escape_markdown, to_markdown
@@ -96,7 +96,7 @@ def said_of(noun: str, given: pl.DataFrame | None, overall: pl.DataFrame) -> lis
             f"{n_split:,} of the {given.height:,} {noun} contradict another by the same rater and are left out: people's figures "
             "cover only what is not contradicted, which may be a different kind of picture. Is each rater one person?"
         )
-    said += _of_unnamed(noun, given)
+    said += [*_of_unnamed(noun, given), *_of_many(noun, given)]
     of_rubric = overall.select("dimension", "rubric_id").unique().sort("dimension", "rubric_id")
     for (dimension,), rows in of_rubric.group_by("dimension", maintain_order=True):
         if noun == "ratings" and rows.height > 1 and dimension in given["dimension"]:
@@ -123,6 +123,21 @@ def _of_unnamed(noun: str, given: pl.DataFrame) -> Iterator[str]:
             else "no interval covers raters' biases"
         )
         yield f"{n_unnamed:,} of the {len(people):,} {noun} name no rater: their raters are compared with nobody, and {covered}."
+
+
+def _of_many(noun: str, given: pl.DataFrame) -> Iterator[str]:
+    """That there are too many raters of a dimension for pairs of them."""
+    counted = given.filter(status=RatingStatus.OK.value)
+    people = counted.filter(kind=Assessor.RATER.value) if noun == "ratings" else counted
+    for dimension in people["dimension"].unique().sort():
+        names = dimension, dimension.rpartition(".")[2]  # ratings that name no rubric count beside those that do
+        named = [one for one in people.filter(pl.col("dimension").is_in(names))["rater"].unique() if is_named(one)]
+        if len(named) > MAX_NAMED_RATERS:
+            where = "means and alphas" if noun == "ratings" else "majorities"
+            yield (
+                f"{len(named):,} raters gave {noun} of {dimension}: of more than {MAX_NAMED_RATERS}, none is compared by name; "
+                f"all count in {where}."
+            )
 
 
 def _vote_lines(tables: Mapping[Table, pl.DataFrame]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS
+from schemas.tables.agreement import AGREEMENT, CORRECTED, CORRECTED_COMPARISONS, CORRECTED_STANDINGS, RATINGS, VOTES
 from tasks.publish.agreement_page import agreement_page, said_of, unscored
 from tasks.publish.folders import PublicationName
 from tasks.publish.standings.corrected_ranks import Ranking, rankings
@@ -217,6 +217,19 @@ def test_ratings_that_contradict_another_are_told_beside_the_figures() -> None:
     (told,) = said_of("ratings", frame(RATINGS, rows), AGREEMENT.empty())
     assert told.startswith("2 of the 4 ratings contradict another by the same rater and are left out")
     assert said_of("ratings", frame(RATINGS, [row for row in rows if row["status"] != "conflicting"]), AGREEMENT.empty()) == []
+
+
+def test_it_is_told_where_raters_are_too_many_to_be_compared_by_name() -> None:
+    """Ratings that name no rubric count beside those that do."""
+    row = {"kind": "rater", "status": "ok", "dimension": "overall"}
+    rows = [row | {"rater": f"r{k}"} for k in range(21)]
+    by_rubric = [row | {"dimension": "plain.overall"} for row in rows]
+    several = "of more than 20, none is compared by name; all count in"
+    (told,) = said_of("ratings", frame(RATINGS, [rows[0], *by_rubric[1:]]), AGREEMENT.empty())
+    assert told == f"21 raters gave ratings of plain.overall: {several} means and alphas."
+    (told,) = said_of("votes", frame(VOTES, rows), AGREEMENT.empty())
+    assert told == f"21 raters gave votes of overall: {several} majorities."
+    assert said_of("ratings", frame(RATINGS, by_rubric[1:]), AGREEMENT.empty()) == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import polars as pl
 
 from rubrics.model import Rubric
 from schemas.statuses.cells import CellStatus
-from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor
 from schemas.tables.table import Row, Table
 from tasks.aggregate.agreement import jackknife
 from tasks.aggregate.agreement.grid import Grid
@@ -216,7 +216,8 @@ def _between_rows(one: Rated, other: Rated) -> Iterator[Row]:
     mean = people(one, Against.RATERS_MEAN), people(other, Against.RATERS_MEAN)
     by_name = {rater.name: rater for rater in other.raters}
     same = [(rater, by_name[rater.name]) for rater in one.raters if rater.name in by_name]
-    each = [(mine, theirs) for mine, theirs in same if is_named(mine.name)]
+    names = {rater.name for rater in one.by_name} & {rater.name for rater in other.by_name}
+    each = [(mine, theirs) for mine, theirs in same if mine.name in names]
     for mine, theirs in [*each, mean] if len(same) > 1 or len(same) > len(each) else each:
         both = ~np.isnan(mine.values) & ~np.isnan(theirs.values)
         pair = Pair(mine, theirs.name, theirs, len(same) if mine.kind is Assessor.RATERS else 1)

@@ -14,7 +14,7 @@ import polars as pl
 from rubrics.model import Rubric
 from schemas.metrics import IS_OF_WHOLE
 from schemas.statuses.cells import Total
-from schemas.statuses.people import Against, Assessor, is_named
+from schemas.statuses.people import Against, Assessor, held_by_name, is_named
 from schemas.statuses.rows import JudgementStatus, ReplyStatus, ScoreStatus
 from tasks.aggregate.intervals import Floats, on_grid
 from tasks.aggregate.scales import scale
@@ -92,6 +92,12 @@ class Rated:
     raters: tuple[Assessment, ...]
 
     @property
+    def by_name(self) -> list[Assessment]:
+        """The raters who are held against others by name; all of them count in means and alphas."""
+        names = held_by_name(rater.name for rater in self.raters)
+        return [rater for rater in self.raters if rater.name in names]
+
+    @property
     def are_named(self) -> Mask:
         """Which raters are one person each, shape (raters,): only what these lean to is known."""
         return np.array([is_named(rater.name) for rater in self.raters], dtype=bool)
@@ -115,9 +121,9 @@ class Pair:
 def pairs(rated: Rated) -> Iterator[Pair]:
     """Judges and metrics against the raters' mean and each rater; each rater against each other and against the rest's mean.
 
-    Where there is one rater, he is his own mean and keeps his labels: the pair names him. Who is not named is in means alone.
+    Where there is one rater, he is his own mean and keeps his labels: the pair names him. Others are in means alone.
     """
-    raters, n = [rater for rater in rated.raters if is_named(rater.name)], len(rated.raters)
+    raters, n = rated.by_name, len(rated.raters)
     for subject in (*rated.judges, *rated.metrics):
         if n == 1 and not raters:
             yield Pair(subject, Against.RATERS_MEAN.value, rated.raters[0], n)

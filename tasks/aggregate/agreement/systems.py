@@ -29,8 +29,8 @@ def system_figures(judged: Floats, labels: Floats) -> dict[AgreementMetric, tupl
     NaN where there is none; empty under MIN_SYSTEMS, and where no two share two prompts. Two checkpoints are compared over the
     prompts that both have; those that share too few are in the interval alone: nobody knows their order. The interval of figures
     of order holds every order the data leave open: of the P pairs those are sure whose differences, the judge's and people's,
-    both leave 0 out at level 1 - ALPHA/P; the others may be either. So it covers in at least 95 % of cases; replicates of an
-    order, which noise can only break, would not.
+    both leave 0 out at level 1 - ALPHA/P (where all are equal, by the sign test); the others may be either. So it covers in at
+    least 95 % of cases; replicates of an order, which noise can only break, would not.
     """
     kept = has_enough(judged, labels)
     judged, labels = judged[kept], labels[kept]
@@ -73,7 +73,9 @@ def _ordered(judged: Floats, labels: Floats, sizes: Floats, level: float) -> Ord
     if n < 2:
         return Ordered(0.0, is_sure=False, is_compared=False)
     means = without_rounding(np.array([side.mean() for side in (judged, labels)]), sizes)
-    errors = [float(side.std(ddof=1)) / n**0.5 for side in (judged, labels)]
-    t = t_quantile(level, float(n - 1))
-    is_sure = all(abs(mean) > t * error for mean, error in zip(means, errors, strict=True))
+    errors = without_rounding(np.array([side.std(ddof=1) for side in (judged, labels)]), sizes) / n**0.5
+    # two or three that happen to be equal do not show that none differs: of equal ones the sign test decides
+    are_enough = 2.0 ** (1 - n) < 1 - level
+    ends = t_quantile(level, float(n - 1)) * errors
+    is_sure = bool(np.all((np.abs(means) > ends) & (are_enough | (errors > 0))))
     return Ordered(float(np.sign(means[0]) * np.sign(means[1])), is_sure)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, is_named
+from schemas.statuses.people import Against, AgreementMetric, AgreementReason, Assessor, held_by_name
 from schemas.statuses.rows import PairOutcome
 from schemas.tables.table import Row
 from tasks.aggregate.agreement.agreement import Figure, figure_of
 from tasks.aggregate.agreement.pairs import ALL, Mask, scopes
 from tasks.aggregate.intervals import LEVEL, Counts, Floats
 
-MAX_NAMED_RATERS = 20
-"""Of more raters none is held against another by name; their votes stand in the majorities."""
 BOARD = ("rubric_id", "rubric_version", "dimension")
 TIE = 0.5
 LABELS = np.array([0.0, TIE, 1.0])
@@ -50,8 +48,8 @@ class Panel:
 
     @property
     def named(self) -> list[tuple[int, str]]:
-        """Who is held against others by name, with the number: nobody above MAX_NAMED_RATERS, and none without a name."""
-        return [(k, name) for k, name in enumerate(self.raters) if is_named(name) and len(self.raters) <= MAX_NAMED_RATERS]
+        """Who is held against others by name, with the number."""
+        return [(self.raters.index(name), name) for name in held_by_name(self.raters)]
 
     def of_rater(self, number: int) -> Floats:
         """One rater's votes, NaN where there is none; shape (pairs,)."""

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from schemas.errors import InputError
-from schemas.statuses.people import AgreementMetric, AgreementReason, Assessor
+from schemas.statuses.people import MAX_NAMED_RATERS, AgreementMetric, AgreementReason, Assessor
 from schemas.tables.agreement import AGREEMENT
 from tasks.aggregate.agreement.agreement import Figure, _together
 from tasks.aggregate.agreement.pairs import Assessment, Rated, Scope
@@ -47,6 +47,23 @@ def test_everybody_is_compared_once(tables: Callable[..., Any], compare: Callabl
         ("rater", "cy", "__other_raters_mean__"), ("raters", "__each_other__", "__each_other__"),
     }  # fmt: skip
     assert not table.select(AGREEMENT.key).is_duplicated().any()
+
+
+@pytest.mark.parametrize(("n_more", "is_by_name"), [(0, True), (1, False)], ids=["as many as are", "one more"])
+def test_of_very_many_raters_none_is_compared_by_name(
+    tables: Callable[..., Any], compare: Callable[..., Any], n_more: int, is_by_name: bool
+) -> None:
+    """They count in the mean and in alpha as before; of two dimensions too, the means alone are compared."""
+    raters = tuple(f"r{k:02d}" for k in range(MAX_NAMED_RATERS + n_more))
+
+    def rated(p: int, m: int, rater: str) -> float | None:
+        return noisy(p, m, rater) if p + m == 0 else None
+
+    table = compare(tables(rated, raters=raters, dimensions=("overall", "count")))
+    together = {("eye", "__raters_mean__"), ("__each_other__", "__each_other__"), ("__raters_mean__", "__raters_mean__")}
+    pairs = set(table.select("subject", "against").iter_rows())
+    assert pairs == together if not is_by_name else pairs > together
+    assert set(table.filter(subject="eye", against="__raters_mean__")["n_raters"]) == {len(raters)}
 
 
 def test_categories_and_models_have_rows_of_their_own(tables: Callable[..., Any], compare: Callable[..., Any]) -> None:

@@ -281,6 +281,25 @@ def test_checkpoints_of_equal_means_are_tied(parts: int, seed: int) -> None:
     assert system_figures(*sides)[AgreementMetric.SYSTEM_KENDALL_TAU][0] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize(("n_shared", "low"), [(2, -1.0), (6, -1.0), (7, 1.0)], ids=["two", "six", "seven"])
+def test_equal_differences_are_sure_only_of_as_many_prompts_as_a_sign_test_needs(n_shared: int, low: float) -> None:
+    """Each two checkpoints share some prompts, on which they differ by the same amount: 1/2^6 < 0.05/3 from seven on.
+
+    They differ by tenths: in floats not by quite the same amount each time.
+    """
+    values = np.full((3, 3 * n_shared + 36), np.nan)
+    drawn = np.random.default_rng(4).integers(0, 30, values.shape[1]) / 10
+    for system, height in enumerate((0.0, 0.3, 0.6)):
+        for number, pair in enumerate(((0, 1), (0, 2), (1, 2))):
+            part = slice(number * n_shared, (number + 1) * n_shared)
+            values[system, part] = drawn[part] + height if system in pair else np.nan
+        own = slice(3 * n_shared + 12 * system, 3 * n_shared + 12 * system + 12)
+        values[system, own] = drawn[own]
+    found = system_figures(values, values)
+    assert found[AgreementMetric.SYSTEM_KENDALL_TAU] == (1.0, pytest.approx((low, 1.0)))
+    assert found[AgreementMetric.SYSTEM_PAIRWISE_ACCURACY] == (1.0, pytest.approx(((1 + low) / 2, 1.0)))
+
+
 def test_checkpoints_that_share_no_prompts_are_not_said_to_be_ordered_otherwise() -> None:
     """1 against 2 and 2 against 3 are alike; nobody knows of 1 against 3, which the interval holds both ways."""
     values = np.full((3, 40), np.nan)

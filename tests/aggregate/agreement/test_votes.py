@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.aggregate.agreement.vote_agreement import MAX_NAMED_RATERS, majority, vote_rows
+from schemas.statuses.people import MAX_NAMED_RATERS
+from tasks.aggregate.agreement.vote_agreement import majority, vote_rows
 
 BOARD = {"rubric_id": "preference", "rubric_version": "1", "dimension": "overall_score"}
 N = 12
