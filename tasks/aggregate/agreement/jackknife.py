@@ -107,8 +107,11 @@ def pair_replicates(metric: AgreementMetric, x: Floats, y: Floats, clusters: Cou
 
 def alpha_replicates(values: Floats, clusters: Counts, kind: AlphaKind = "ordinal") -> Floats:
     """Krippendorff's alpha of every replicate; `values` of shape (samples, raters), NaN: missing."""
-    is_used = np.sum(~np.isnan(values), axis=1) >= 2
-    groups, n_groups, values = groups_of(clusters)[is_used], _n_groups(clusters), values[is_used]
+    n_each = np.sum(~np.isnan(values), axis=1)
+    is_used = n_each >= 2
+    groups, n_groups = groups_of(clusters)[is_used], _n_groups(clusters)
+    # it does not matter whose a value is: of hundreds of raters a sample has few, and NaN is sorted to the end
+    values = np.sort(values[is_used], axis=1)[:, : n_each.max(initial=0)]
     is_there = ~np.isnan(values)
     owner = np.nonzero(is_there)[0]
     flat = values[is_there]
