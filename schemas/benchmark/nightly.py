@@ -5,16 +5,22 @@ from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
+from cronsim.cronsim import Field as CronField
 from pydantic import Field, field_validator
 
 from schemas.benchmark.lines import Section
+
+_FIELDS = ("minute", "hour", "day of the month", "month", "day of the week")
+_DAY, _WEEKDAY = 2, 4
+_LAST = (59, 23, 31, 12, 6)
 
 
 class Nightly(Section):
     """When the nightly flow runs, until when it is to be done, and what it is held against."""
 
     schedule: str = Field(
-        default="0 2 * * *", description="A cron line of one moment a day at most: a night is named by its date."
+        default="0 2 * * *",
+        description="A cron line of five fields and of one moment a day at most: a night is named by its date.",
     )
     timezone: str = "UTC"
     finish_by: str | None = Field(
@@ -37,10 +43,18 @@ class Nightly(Section):
     @field_validator("schedule")
     @classmethod
     def _is_once_a_day(cls, line: str) -> str:
+        if (
+            len(line.split()) != len(_FIELDS) or not line.isascii()
+        ):  # with a sixth field the seconds are the first to one, the last to another
+            raise ValueError(
+                f'{line!r} is not a cron line of five fields ({", ".join(_FIELDS)}). Write a cron line such as "0 2 * * *"'
+            )
         try:
             due = CronSim(line, datetime(2026, 1, 1, tzinfo=UTC))
         except CronSimError as error:
             raise ValueError(f'{line!r} is not a cron line ({error}). Write a cron line such as "0 2 * * *"') from error
+        if why := _why_prefect_differs(line, due):
+            raise ValueError(f"{line!r}: Prefect, which starts the nights of salon deploy, {why}")
         if len(due.minutes) * len(due.hours) > 1:
             raise ValueError(
                 f"{line!r} is due several times a day, but a night is named by its date. Write one minute and one hour, such as "
@@ -100,3 +114,41 @@ class Nightly(Section):
         due = self.newest_due(datetime.combine(night, time(23, 59), zone))
         finish = datetime.combine(night, time.fromisoformat(self.finish_by), zone)
         return finish if finish > max(due, midnight) else datetime.combine(night + timedelta(days=1), finish.time(), zone)
+
+
+def _why_prefect_differs(line: str, due: CronSim) -> str | None:
+    """What Prefect refuses of a cron line or reads otherwise than Salon, and what to write; None where both read it alike."""
+    fields = line.upper().split()
+    for number, field in enumerate(fields):
+        for term in field.split(","):
+            start, _, step = term.partition("/")
+            ends = [*start.split("-"), *([str(_LAST[number])] if step and start.isalnum() else [])]
+            if (number == _WEEKDAY and ("L" in term or (step and start.isalnum()))) or (
+                number == _DAY and term[0] == "L" != term
+            ):
+                return (
+                    f"does not read {term} as {_FIELDS[number]} as Salon does; write numbers, ranges such as 1-5, and "
+                    "steps of * or of a range such as 1-5/2; L alone is a month's last day"
+                )
+            if len(ends) > 1 and len({CronField(number + 1).int(end) for end in ends}) == 1:
+                return f"takes {term} as {_FIELDS[number]} for a whole round; write {ends[0]}"
+    days, weekdays = fields[_DAY], fields[_WEEKDAY]
+    if "#" in weekdays and (days != "*" or not all("#" in term for term in weekdays.split(","))):
+        return f"reads {weekdays} beside other days as Salon does not; write days of the week with # alone"
+    if "*" not in (days, weekdays) and "*" in days + weekdays:
+        return (
+            f"begins on days of the month {days} and on days of the week {weekdays}, Salon on those that are both; write * "
+            "alone for one of the two, or both without it: the nights are then those of either"
+        )
+    if _is_short_of_march(due):
+        return "leaves out a day about the first of March where days of the month go up to 30 or 31; write days up to 28"
+    return None
+
+
+def _is_short_of_march(due: CronSim) -> bool:
+    """Whether Prefect's cron goes from February on to a day 30 or 31, which lies in March, past days that are due before it."""
+    days = sorted(day for day in due.days if day > 0)
+    if len(days) < len(due.days) and days and days[-1] > 28:  # beside the last of a month
+        return True
+    after = [(end, min((day for day in days if day >= end), default=end)) for end in (28, 29)]
+    return {2, 3} <= due.months and any(day - end > days[0] for end, day in after if days)

@@ -115,6 +115,28 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
             id="count",
         ),
         pytest.param('"0 2 * * *"', '"0 25 * * *"', r"line 21: nightly\.schedule: '0 25 \* \* \*' is not a cron line", id="cron"),
+        *(
+            pytest.param('"0 2 * * *"', f'"{line}"', rf"line 21: nightly\.schedule: .*{told}", id=line)
+            for line, told in (
+                ("0 0 2 * * *", "not a cron line of five fields"),
+                ("@daily", "not a cron line of five fields"),
+                ("0 2 */2 * 1", r"begins on days of the month \*/2 and on .*; write \* alone"),
+                ("0 2 15 * */2", "write .* alone"),
+                ("0 2 LW * *", "does not read LW as day of the month"),
+                ("0 2 * * 5L", "does not read 5L as day of the week"),
+                ("0 2 L/2 * *", "does not read L/2 as"),
+                ("0 2 * * 6/2", "does not read 6/2 as"),
+                ("0 2 * * MON-MON", "takes MON-MON as day of the week for a whole round; write MON"),
+                ("0 2 * * sun-0", "write SUN"),
+                ("59/40 2 * * *", "takes 59/40 as minute for a whole round; write 59"),
+                ("0 2 * 12/3 *", "write 12"),
+                ("0 2 1 * 1#2", r"with # alone"),
+                ("0 2 * * 0#5,1", r"with # alone"),
+                ("0 2 1,15,30 * *", "about the first of March .* write days up to 28"),
+                ("0 2 */3 * *", "days up to 28"),
+                ("0 2 30,L * *", "days up to 28"),
+            )
+        ),
         pytest.param('"UTC"', '"Mars/Base"', r"line 22: nightly\.timezone: 'Mars/Base' is not a time zone", id="time zone"),
         pytest.param(
             "repeats = 1",

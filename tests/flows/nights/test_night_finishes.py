@@ -252,6 +252,26 @@ def test_the_night_that_is_due_never_goes_back(schedule: str, timezone: str, day
     assert len({night.date() for night in nights}) >= 3, "one a day"
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "0 2 * * 1-7/2", "0 2 * * MON-fri", "0 2 15,L * *", "0 2 15 * 1", "0 2 */2 * *", "0 2 1/7 * *", "0 2 1,15,29 * *",
+        "0 2 * jan-jun/2 *", "30 2 * * 1#2,3#4", "0 2 1-31 * 1", "0 2 1,31 4-12 *", "0 2 5,30 * sun", "0 2 29 2 *",
+    ],
+)  # fmt: skip
+def test_nights_are_due_when_prefect_starts_them(schedule: str) -> None:
+    """Over a year with a 29 February and the next: what the two read otherwise is refused."""
+    section, due = Nightly(schedule=schedule), datetime(2028, 1, 1, tzinfo=UTC)
+    nights = []
+    while due.year < 2030:
+        due = section.next_due(due)
+        nights.append(due)
+    starts = asyncio.run(
+        CronSchedule(cron=schedule, timezone="UTC").get_dates(n=len(nights), start=datetime(2028, 1, 1, tzinfo=UTC))
+    )
+    assert [one.timestamp() for one in starts] == [one.timestamp() for one in nights]
+
+
 @pytest.mark.parametrize("schedule", ["0 2 * * *", "59 2 * * *", "0 0 * * *", "30 0 * * *", "15 1 * * *", "0 3 * * *"])
 @pytest.mark.parametrize(
     ("timezone", "day"),
