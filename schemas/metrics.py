@@ -54,8 +54,8 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The word in the column metric."""
-        return MEAN if self.at_least is None else f"{_SHARE}{self.at_least:g}"
+        """The word in the column metric: a K of six digits would be another threshold than 7.2000001."""
+        return MEAN if self.at_least is None else f"{_SHARE}{str(self.at_least).removesuffix('.0')}"
 
     def ends(self, ends: tuple[float, float]) -> tuple[float, float]:
         """The scale of the figure, from that of the scores."""

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from schemas.benchmark.file import Statistics
+from schemas.metrics import Metric
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from tasks.aggregate.tables import Settings, long_table
 from tasks.publish.explain.cells import explain, find_cell
@@ -18,6 +19,16 @@ def published(small_lake, put, run_arguments):
     judgements, scores = lake.scan(JUDGEMENTS, ids["plan_id"]), lake.scan(SCORES, ids["reading_id"])
     put(lake.root, long_table(judgements, scores, {small_lake.rubric.id: small_lake.rubric}, run))
     return current(lake.root)
+
+
+@pytest.mark.parametrize(
+    ("k", "name"),
+    [(7.0, "7"), (0.5, "0.5"), (-1.0, "-1"), (7.2000001, "7.2000001"), (1 / 3, "0.3333333333333333"), (1234567.0, "1234567")],
+)
+def test_a_share_is_named_by_its_threshold_and_by_no_other(k: float, name: str) -> None:
+    metric = Metric(at_least=k)
+    assert metric.name == f"share_at_least_{name}"
+    assert Metric.named(metric.name) == metric
 
 
 def test_every_cell_is_made_again_from_its_scores(small_lake, published):
