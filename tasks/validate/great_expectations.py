@@ -31,7 +31,8 @@ _MARKUP = {ord(character): f"%{ord(character):02X}" for character in "%&<>\"'$`"
 class Outcome:
     """How one check ended on a whole table, or on a batch of it.
 
-    `failing` are numbers and keys of failing rows in the table's order; `error` is set where the check itself broke.
+    `failing` are numbers and keys of failing rows in the table's order, none where it passed although `n_failing` did fail;
+    `error` is set where the check itself broke.
     """
 
     check: Check
@@ -204,7 +205,7 @@ def _merged(check: Check, outcomes: Sequence[Outcome]) -> Outcome:
         check,
         is_passed=is_passed,
         n_checked=n_checked,
-        n_failing=0 if is_passed else n_failing,
+        n_failing=n_failing,
         failing=() if is_passed else tuple(failing),
         error=error,
     )
