@@ -66,7 +66,7 @@ class Spelled:
         """The same of a body that is not yet read."""
         if self._core.encode() not in content.lower():
             return content
-        return re.sub(self._pattern.encode(), lambda _: mark, content, flags=_ANY_CASE)
+        return re.sub(self._pattern.encode(errors="surrogateescape"), lambda _: mark, content, flags=_ANY_CASE)
 
 
 _ANY_CASE = re.IGNORECASE | re.ASCII
@@ -77,6 +77,8 @@ def _sign(character: str) -> str:
     if character.isascii() and character.isalnum():
         return character
     number = ord(character)
+    if "\ud800" <= character <= "\udfff":  # a byte of the environment that is no UTF-8: no address and no page can hold it
+        return rf"(?:{character}|\\{{1,4}}u{number:04x})"
     forms = {
         character, f"\\{character}", quote(character, safe=""), "".join(f"%{byte:02x}" for byte in character.encode()),
         quote_plus(character), ascii(character)[1:-1], json.dumps(character)[1:-1], html.escape(character),

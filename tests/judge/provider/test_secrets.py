@@ -54,6 +54,15 @@ def test_a_key_is_found_however_it_is_written(written: str, monkeypatch: pytest.
     assert redacted(said) == "your key [removed] is not one"
 
 
+def test_a_secret_that_is_no_utf_8_is_taken_out_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python reads a byte of the environment that is none as a half character: a password in Latin-1, of any program."""
+    secret = b"caf\xe9-geheim-1".decode(errors="surrogateescape")
+    monkeypatch.setenv("SALON_TEST_PASSWORD", secret)
+    assert redacted("the judge cannot be reached") == "the judge cannot be reached"
+    assert redacted(f"{secret}, {ascii(secret)[1:-1]}, {json.dumps(secret)}") == '[removed], [removed], "[removed]"'
+    assert Secrets(secret, "https://judge.example/v1").out_of_bytes(b"caf\xe9-geheim-1") == b"[key removed]"
+
+
 @pytest.mark.parametrize(
     "said", ["sk-Proj", "4f 9a B c7 Zz 12", "Zz and 12", "the task's Proj: 4f/9a+B=c7", KEY[:-1]],
     ids=["its beginning", "without its signs", "words", "its middle", "all but one letter"],
