@@ -197,14 +197,17 @@ _ASKED = {"model", "provider", "parameters", "structured_output", "recorded", "d
 
 
 def refuse_same_questions(judges: Sequence[Judge]) -> None:
-    """Raise ValueError for judges whose requests would have the same keys: one reply would be counted as two judges'."""
+    """Raise ValueError for judges whose requests would have the same keys: one reply would be counted as two judges'.
+
+    Of a server the key holds what is served, its deployment: where that is not said it is not known until the weights are read.
+    """
     asked: dict[str, Judge] = {}
     for judge in judges:
-        said = judge.model_dump(mode="json", include=_ASKED)
+        said = judge.model_dump(mode="json", include=_ASKED - ({"server"} if judge.deployment else set()))
         other = asked.setdefault(json.dumps([said, judge.shown], sort_keys=True), judge)
         if other is not judge:
             raise ValueError(
                 f"judges: {other.id!r} and {judge.id!r} send {judge.model} the same requests; let them differ in provider, "
-                "parameters, structured_output, detail, max_side_px or server, or in deployment, which says what is served "
-                "there, such as another quantization (to ask again, use repeats)"
+                "parameters, structured_output, detail, max_side_px or server (its weights, version or command), or in "
+                "deployment, which says what is served there, such as another quantization (to ask again, use repeats)"
             )

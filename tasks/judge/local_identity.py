@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from schemas.benchmark.file import Benchmark
-from schemas.benchmark.judges import Judge
+from schemas.benchmark.judges import Judge, refuse_same_questions
 from schemas.errors import InputError
 from schemas.identities import canonical_json
 from tasks.lake.atomic_files import sha256_of_file, write_bytes
@@ -25,7 +25,7 @@ BEGINNING = "weights sha256 "
 def with_identities(benchmark: Benchmark, lake_root: Path) -> Benchmark:
     """The benchmark whose judges with a server have what is served as their `deployment`, unless the file states one.
 
-    Raises InputError where the weights are not there or the engine's version cannot be asked for.
+    Raises InputError where the weights are not there, the engine's version cannot be asked for, or two judges serve the same.
     """
     if all(judge.server is None or judge.deployment for judge in benchmark.judges):
         return benchmark
@@ -35,6 +35,10 @@ def with_identities(benchmark: Benchmark, lake_root: Path) -> Benchmark:
         else judge.model_copy(update={"deployment": of(benchmark, judge, lake_root)})
         for judge in benchmark.judges
     ]
+    try:
+        refuse_same_questions(judges)  # sections that differ may serve the same
+    except ValueError as error:
+        raise InputError(str(error)) from error
     return benchmark.model_copy(update={"judges": judges})
 
 

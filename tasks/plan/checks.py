@@ -121,9 +121,9 @@ def keep_first(requests: pl.DataFrame, seen: SeenRequests) -> pl.DataFrame:
 
 
 def summarise(judgements: pl.LazyFrame) -> pl.DataFrame:
-    """How many judgements of each rubric, judge, status, reason and category: what check_something_to_ask reads."""
+    """How many samples of each rubric, judge, status, reason and category: what check_something_to_ask reads."""
     by = ["rubric_id", "judge_model", "status", "reason", "category"]
-    return judgements.group_by(by).agg(n=pl.len()).sort(by).collect(engine="streaming")
+    return judgements.filter(repeat=0).group_by(by).agg(n=pl.len()).sort(by).collect(engine="streaming")
 
 
 def check_something_to_ask(

@@ -15,8 +15,9 @@ import orjson
 import polars as pl
 
 from schemas.benchmark.exam import OCCASION as EXAM_OCCASION
+from schemas.errors import NothingToJudgeError
 from schemas.identities import canonical_json
-from schemas.records import Plan, PlannedPart
+from schemas.records import UNKNOWN, Plan, PlannedPart
 from schemas.tables.stored import JUDGEMENTS, REQUESTS, SAMPLES
 from tasks.context import StageContext
 from tasks.lake.atomic_files import write_bytes
@@ -105,6 +106,8 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
     """Check what was staged, make it the lake's, and note it. Raises NothingToJudgeError where a rubric can ask nothing."""
     staged = _staged(judgements)
     summary = summarise(staged)
+    if summary.is_empty():
+        _check_share_draws(context)
     for rubric in context.rubrics.values():
         mine = summary.filter(summary["rubric_id"] == rubric.id)
         if summary.is_empty() or not mine.is_empty():  # of some checkpoints alone, a rubric may have no sample
@@ -120,6 +123,17 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
     judgements.commit(plan.plan_id)
     write_bytes(orjson.dumps(asdict(plan)), _note(context), staging)
     return plan
+
+
+def _check_share_draws(context: StageContext) -> None:
+    """Raise NothingToJudgeError where nothing is asked because the judges' shares hold no prompt of the samples there are."""
+    shares = [f"{judge.share:g} of {judge.id}" for judge in context.benchmark.judges if judge.share is not None]
+    samples = context.lake.scan(SAMPLES, context.ids.dataset_id).filter(pl.col("model") != UNKNOWN)
+    n_samples, n_prompts = samples.select(pl.len(), pl.col("prompt").n_unique().alias("n")).collect().row(0)
+    if shares and n_samples and not any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+        raise NothingToJudgeError(
+            f"share ({', '.join(shares)}) draws none of the {n_prompts:,} prompts of {n_samples:,} samples; raise it"
+        )
 
 
 def known_plan(context: StageContext) -> Plan | None:

@@ -4,7 +4,7 @@ A column made here is null where it does not apply: an earlier check speaks for 
 score is off the scale, the other table has no rows). So one fault fails one check. What must hold is in expectations.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -29,11 +29,14 @@ class Batch:
 
 
 def batches(
-    stored: Buckets, rubrics: Mapping[str, Rubric], same_models: Mapping[str, Sequence[str]] = MappingProxyType({})
+    stored: Buckets,
+    rubrics: Mapping[str, Rubric],
+    whole_sources: Collection[str],
+    same_models: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[Batch]:
     """Every row of the five tables once, a bucket in memory at a time. A table without rows is one empty batch.
 
-    `same_models`: by judge, the names of models that are one.
+    `whole_sources`: those of whose samples each is judged. `same_models`: by judge, the names of models that are one.
     """
     answers: list[pl.DataFrame] = []
     for number in range(stored.n):
@@ -50,10 +53,9 @@ def batches(
     del answers
     for number in range(stored.n):
         samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
-        is_one_of_few = bool(rubrics) and all(rubric.is_of_pairs for rubric in rubrics.values())  # of a prompt some make a pair
-        nothing = pl.lit(None, dtype=pl.Boolean)
-        has_judgement = nothing if is_one_of_few else _among("sample_id", judgements, JUDGEMENTS, stored)
-        due = pl.when(pl.col("model") != UNKNOWN).then(has_judgement)  # a row that nobody knows the checkpoint of has none
+        is_known = pl.col("model") != UNKNOWN  # a row that nobody knows the checkpoint of has no judgement
+        is_due = is_known & pl.col("source").is_in(list(whole_sources))
+        due = pl.when(is_due).then(_among("sample_id", judgements, JUDGEMENTS, stored))
         yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=due), number)
         yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored), number)
 

@@ -102,7 +102,8 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     ids = {name: getattr(context.ids, name) for name in PARTITIONS.values()}
     most = context.benchmark.gate.max_missing_input
     with dealt(context.lake, ids, context.rubrics, rows_at_once) as stored:
-        outcomes = evaluate(batches(stored, context.rubrics, context.same_models), all_checks(context.rubrics, most), docs_folder)
+        found = batches(stored, context.rubrics, _whole_sources(context), context.same_models)
+        outcomes = evaluate(found, all_checks(context.rubrics, most), docs_folder)
     keys = {outcome.check.name: [key for _, key in outcome.failing] for outcome in outcomes}
     stored_as = {table.name: ids[key] for table, key in PARTITIONS.items()}
     is_blocked, sentences = decide(outcomes, keys, stored_as, _checkpoints_of(context, keys.get(_ONE_MODEL, [])))
@@ -110,6 +111,14 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
     checks = CHECKS.frame(named | row for row in _checks(outcomes, keys)).sort("check")
     quarantine = QUARANTINE.frame(named | row for row in _quarantine(outcomes, keys)).sort("table_name", "row_key_json", "check")
     return ValidationResult(checks, quarantine, is_blocked, sentences)
+
+
+def _whole_sources(context: StageContext) -> set[str]:
+    """The sources of whose samples each is judged: of a prompt some make a pair, and of a judge's share others are drawn."""
+    if all(judge.share is not None for judge in context.benchmark.judges):
+        return set()
+    alone = [rubric.id for rubric in context.rubrics.values() if not rubric.is_of_pairs]
+    return {source for rubric_id in alone for source in context.sources_for(rubric_id)}
 
 
 def _checkpoints_of(context: StageContext, keys: Sequence[str]) -> list[str]:

@@ -318,6 +318,13 @@ def test_nothing_to_judge_names_every_missing_column(make_samples: Samples, rubr
     )
 
 
+def test_samples_are_counted_once_however_often_they_are_to_be_asked(make_samples: Samples, rubric: Rubric) -> None:
+    judgements = plan_part(make_samples(3, prompt=[None] * 3), rubric, JUDGE.model_copy(update={"repeats": 3}))[0]
+    assert judgements.height == 9
+    with pytest.raises(NothingToJudgeError, match="all 3 samples lack it"):
+        check_something_to_ask(summarise(judgements.lazy()), {"plain": rubric}, ["drawn"])
+
+
 def test_what_one_sample_lacks_too_is_not_what_to_map(make_samples: Samples, rubric: Rubric) -> None:
     """Two pictures are good, one file is none: mapping `image` would mend nothing."""
     samples = make_samples(3, prompt=[None] * 3, image_sha256=["a" * 64, "b" * 64, None])

@@ -194,11 +194,14 @@ def _arrow(rows: list[dict[str, object]], table: Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([column.with_nullable(True) for column in table.schema]))
 
 
+SOURCES = [{"name": "drawn", "reader": "geneval", "path": "outputs"}]
+
+
 def check(
     lake: Lake, docs_folder: Path | None = None, rubrics: Mapping[str, Rubric] = RUBRICS, **options: int
 ) -> ValidationResult:
     """validate() on a lake of this file's."""
-    return validate(stage_context(lake, rubrics, IDS), docs_folder, **options)
+    return validate(stage_context(lake, rubrics, IDS, sources=SOURCES), docs_folder, **options)
 
 
 @dataclass(frozen=True)

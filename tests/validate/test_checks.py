@@ -14,20 +14,24 @@ import pytest
 from rubrics.model import Items
 from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses.rows import CheckSeverity
-from schemas.tables.stored import CHECKS, QUARANTINE, SCORES
+from schemas.tables.stored import CHECKS, QUARANTINE, SAMPLES, SCORES
 from schemas.tables.table import Table, conform
 from tasks.validate import great_expectations
+from tasks.validate.buckets import PARTITIONS, dealt
 from tasks.validate.expectations import Check, all_checks
-from tasks.validate.frames import Batch
-from tasks.validate.gate_and_quarantine import decide
+from tasks.validate.frames import Batch, batches
+from tasks.validate.gate_and_quarantine import _whole_sources, decide
 from tasks.validate.great_expectations import Outcome, evaluate, plain
 from tasks.validate.parse import parse_part
 from tasks.validate.score_frame import _beyond_aspects, _status_columns
+from tests.support.contexts import stage_context
 from tests.support.markers import fit_marker
+from tests.validate.conftest import IDS, SOURCES
 
 pytestmark = pytest.mark.slow
 
 HOSTILE = "<script>alert(1)</script>"
+OTHER = {"name": "other", "reader": "geneval", "path": "o"}
 BETWEEN = "ExpectColumnValuesToBeBetween"
 
 
@@ -176,6 +180,30 @@ def test_every_failing_row_is_counted_and_the_first_thousand_are_named():
     outcome = evaluate([rows(*[-1] * 1500)], [one_check(BETWEEN, column="c", min_value=0)], None)[0]
     assert (outcome.n_failing, len(outcome.failing)) == (1500, great_expectations.MAX_FAILING_ROWS)
     assert outcome.failing[:2] == ((0, '{"c":-1}'), (1, '{"c":-1}'))
+
+
+@pytest.mark.parametrize(
+    ("sections", "is_checked"),
+    [
+        ({}, True), ({"judges": [{"model": "a", "share": 0.5}]}, False),
+        ({"judges": [{"model": "a", "share": 0.5}, {"model": "b"}]}, True),
+        ({"sources": [OTHER]}, False),
+    ],
+    ids=["every sample", "a share", "a share beside all", "of a source no rubric is for"],
+)  # fmt: skip
+def test_a_sample_that_nobody_is_to_judge_lacks_no_judgement(lakes, tmp_path, sections, is_checked):
+    rows = lakes.world(0)
+    lost = rows["samples"][0]["sample_id"]
+    rows["judgements"] = [row for row in rows["judgements"] if row["sample_id"] != lost]
+    context = stage_context(lakes.write(tmp_path, rows), lakes.rubrics, IDS, **{"sources": SOURCES, **sections})
+    with dealt(
+        context.lake, {name: getattr(context.ids, name) for name in PARTITIONS.values()}, context.rubrics, 1_000
+    ) as stored:
+        (samples,) = (
+            batch.frame for batch in batches(stored, context.rubrics, _whole_sources(context)) if batch.table is SAMPLES
+        )
+    of_lost = samples.filter(sample_id=lost)["has_judgement"].to_list()
+    assert of_lost == ([False] if is_checked else [None])
 
 
 def test_a_verdict_of_a_pair_is_not_held_against_its_aspects(lakes):

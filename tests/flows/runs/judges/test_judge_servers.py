@@ -345,3 +345,21 @@ def test_a_server_is_for_a_judge_of_this_machine(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("127.0.0.1", "gpu.example"))
     with pytest.raises(BenchmarkFileError, match="judge on this machine"):
         open_run(file)
+
+
+def test_judges_whose_servers_serve_the_same_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    """How long each may take to start is no part of a request key: one reply would be both judges'."""
+    file = benchmark(tmp_path, PROVIDER)
+    text = file.read_text()
+    judge = text[text.index("[[judges]]") :].partition("\n\n")[0]
+    file.write_text(
+        text.replace(judge, f"{judge}\n{judge}\nstart_limit_s = 60".replace("[[judges]]", '[[judges]]\nname = "b"', 1))
+    )
+    with pytest.raises(InputError, match=r"'b' and .* the same requests; .*server \(its weights, version or command\)"):
+        open_run(file)
+    file.write_text(file.read_text().replace("start_limit_s = 60", f"version = {json.dumps([sys.executable, '-c', 'print(2)'])}"))
+    assert len({one.deployment for one in open_run(file).benchmark.judges}) == 2
+    stated = file.read_text().replace("\n[judges.server]", '\ndeployment = "w"\n[judges.server]')
+    file.write_text(stated)
+    with pytest.raises(BenchmarkFileError, match="the same requests"):
+        open_run(file)
