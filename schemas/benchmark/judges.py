@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from schemas.benchmark.judge_parameters import checked, variable_of_key
-from schemas.benchmark.lines import Name, Section
+from schemas.benchmark.lines import Name, PathText, Section
 from schemas.statuses.people import is_reserved
 
 DETAIL_LOW_PX = 512
@@ -45,20 +45,28 @@ class Price(Section):
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+def _can_be_passed(word: str) -> str:
+    if not word or "\0" in word:
+        raise ValueError(f"{word!r:.60} is empty or holds a NUL character; no program can be given that")
+    return word
+
+
+Argument = Annotated[str, AfterValidator(_can_be_passed)]
+
+
 class Server(Section):
     """The program that serves a judge on this machine, such as vLLM: `salon judge-server`, or a run, starts and ends it."""
 
-    command: list[Annotated[str, StringConstraints(min_length=1)]] = Field(
+    command: list[Argument] = Field(
         min_length=1, description="The program and its arguments; {port} is base_url's, {model} the judge's, {weights} the path."
     )
     health: str = Field(default="/health", pattern="^/", description="Answered with 200 once it can be asked.")
     start_limit_s: float = Field(default=1800.0, gt=0, description="Longest wait for that: weights take minutes to load.")
-    weights: str | None = Field(
+    weights: Annotated[PathText, AfterValidator(_can_be_passed)] | None = Field(
         default=None,
-        min_length=1,
         description="File or folder that is served; the digest of its files is part of the request key.",
     )
-    version: list[Annotated[str, StringConstraints(min_length=1)]] | None = Field(
+    version: list[Argument] | None = Field(
         default=None, min_length=1, description="A command whose first line names the engine's version; part of the request key."
     )
     with_run: bool = Field(default=False, description="A run that has something to ask starts it, and ends it afterwards.")

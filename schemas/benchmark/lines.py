@@ -32,7 +32,7 @@ PathText = Annotated[str, AfterValidator(_can_be_a_path)]
 class Section(BaseModel):
     """A section of the file: no key but those it declares, and no number or truth in quotes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -125,29 +125,35 @@ def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def line_of(text: str, loc: Loc) -> int | None:
-    """The line (from 1) of a key in TOML text: the nth header of its section, then the key below it, or what holds the key."""
+    """The line (from 1) of a key in TOML text: the nth header of its section, then the key below it, or what holds the key.
+
+    Of a list each [[name]] is one; a table of its own ([name.sub]) belongs to the one before it.
+    """
     lines = text.splitlines()
     names = [part for part in loc if isinstance(part, str)]
-    index = next((part for part in loc if isinstance(part, int)), 0)
+    index = loc[1] if len(loc) > 1 and isinstance(loc[1], int) else None
     if not names:
         return None
-    header = re.compile(rf"^\s*\[\[?\s*{re.escape(names[0])}\s*(\]|\.)")
+    start_of = r"\[?\s*{}\s*(\]|\.)" if index is None else r"\[\s*{}\s*\]"
+    header = re.compile(r"^\s*\[" + start_of.format(re.escape(names[0])))
     headers = [number for number, line in enumerate(lines, 1) if header.match(line)]
-    start = headers[index] if index < len(headers) else 0
+    start = headers[index or 0] if (index or 0) < len(headers) else 0
     if len(names) == 1 and start:
         return start
     for name in reversed(names[1:] if start else names[:1]):
-        found = _key_below(lines, start, name)
+        found = _key_below(lines, start, name, names[0] if len(names) > 2 else None)
         if found:
             return found
     return start or None
 
 
-def _key_below(lines: list[str], start: int, name: str) -> int | None:
+def _key_below(lines: list[str], start: int, name: str, within: str | None) -> int | None:
+    """`within`: the section whose tables of their own are looked through too."""
+    own = re.compile(rf"\s*\[\[?\s*{re.escape(within)}\s*\." if within else r"(?!)")
     key = re.compile(rf"""^\s*["']?{re.escape(name)}["']?\s*[.=]""")
     for number in range(start + 1, len(lines) + 1):
         if key.match(lines[number - 1]):
             return number
-        if start and lines[number - 1].lstrip().startswith("["):
+        if start and lines[number - 1].lstrip().startswith("[") and not own.match(lines[number - 1]):
             break
     return None

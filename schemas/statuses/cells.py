@@ -7,7 +7,7 @@ class CellStatus(StrEnum):
     """Whether a published figure has an estimate and an interval."""
 
     OK = "ok"  # an estimate with its interval
-    NO_INTERVAL = "no_interval"  # an estimate without an interval; the reason says why
+    NO_INTERVAL = "no_interval"  # an estimate without an interval; the reason says why, and is null for counts (`unscored`)
     BLOCKED = "blocked"  # coverage is below the floor; the reason is the most common failure
     NULL = "null"  # the number does not exist; the reason says why
 

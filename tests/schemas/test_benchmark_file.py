@@ -137,6 +137,32 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
                 ("0 2 30,L * *", "days up to 28"),
             )
         ),
+        pytest.param(
+            "[limits]",
+            '[judges.price]\ngpu_hour = 1\njudgements_per_hour = 1\n[[judges]]\nmodel = "n"\nrepeats = 0\n[limits]',
+            r"line 19: judges\[1\]\.repeats",
+            id="behind a table of its own",
+        ),
+        pytest.param(
+            "[gate]", "[ratings]\nscale = { min = -inf, max = inf }\n[gate]", r"ratings\.scale\.min: .*finite", id="inf"
+        ),
+        pytest.param(
+            "[gate]", "[statistics.stopping]\nlooks = [0.5, nan, 1.0]\n[gate]", r"line 19: .*looks\[1\]: .*finite", id="nan"
+        ),
+        *(
+            pytest.param(
+                "repeats = 1",
+                f'base_url = "http://127.0.0.1:8000/v1"\nserver = {{ command = ["x"], {key} }}',
+                rf"line 14: {told}",
+                id=key[:20],
+            )
+            for key, told in (
+                (f'weights = "{"a" * 300}"', r".*weights: a name in a path has at most 255"),
+                ('weights = "a\\u0000"', r".*weights: a path cannot contain a NUL"),
+                ('weights = ""', r".*weights: '' is empty"),
+                ('version = ["a\\u0000"]', r".*version\[0\]: .*holds a NUL"),
+            )
+        ),
         pytest.param('"UTC"', '"Mars/Base"', r"line 22: nightly\.timezone: 'Mars/Base' is not a time zone", id="time zone"),
         pytest.param(
             "repeats = 1",
