@@ -137,3 +137,14 @@ def test_a_mean_that_one_category_blocks_says_which(tmp_path: Path, judge_url: s
     assert (
         "90.9 % of the judgements have a score, but none in one of the categories;" in salon("explain", macro["cell_id"][0]).out
     )
+
+
+def test_a_share_that_draws_no_prompt_is_said_to_and_not_the_source(
+    tmp_path: Path, judge_url: str, salon: Callable[..., Said]
+) -> None:
+    (tmp_path / "m.jsonl").write_text("\n".join(lines_of(tmp_path, ["1"])["1"]))
+    file = write(tmp_path, judge_url)
+    file.write_text(file.read_text().replace("[nightly]", "share = 0.000001\n[nightly]"))
+    said = salon("plan", "b.toml")
+    assert said.code == 2
+    assert "share (1e-06 of salon-demo-judge) draws none of the 10 prompts of 10 samples; raise it" in " ".join(said.err.split())
