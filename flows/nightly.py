@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -16,19 +16,10 @@ from flows.nights.failed import noted_where_it_fails
 from flows.nights.finishing import check_in_time, until_finished, wait_until_due
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
-from flows.nights.record import mutex_name, note_night, note_told, notes
-from flows.nights.shortfall import night_not_current
-from flows.nights.shut_out import why_shut_out
-from flows.observability.alerting import (
-    EVENTS,
-    checkpoint_missing,
-    judge_changed,
-    night_failed,
-    night_shut_out,
-    no_fresh_checkpoint,
-    table_blocked,
-)
-from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts, tell_prefect
+from flows.nights.record import mutex_name, note_night, notes
+from flows.observability.alerting import night_failed, table_blocked
+from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts
+from flows.observability.night_events import record_events, send_events
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
@@ -43,7 +34,7 @@ from flows.run.since import changed_samples, differs_from_night, has_each, sampl
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, ProviderError, SalonError, StoppedError
 from tasks.context import StageContext
-from tasks.judge.model_pin import ModelChange, adopt
+from tasks.judge.model_pin import ModelChange, adopt, model_changes
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.machine_tables import runs
@@ -101,13 +92,13 @@ def nightly(
         if until is None:
             wait_until_due(moment, early, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
-        tried, ended = list[StageContext](), list[tuple[StageContext, NightSummary]]()
+        tried, is_ended = list[StageContext](), True
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is
-        attempt = noted(partial(_attempt, file, opening, until, runner, tried, ended, is_retrying=retry is not None))
+        attempt = noted(partial(_attempt, file, opening, until, runner, tried, is_retrying=retry is not None))
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
-            ended[:] = [one for one in ended if _is_whole(one[0])]  # another is gone on with, and told of then
+            is_ended = False  # it is gone on with, and told of then
             raise
         except GateBlockedError:
             raise
@@ -120,8 +111,8 @@ def nightly(
         finally:
             if tried and (bought := _bought(tried[-1])):
                 current().say(bought)
-            if ended:
-                _tell(*ended[-1])
+            if tried:
+                send_events(tried[-1], is_ended=is_ended)
 
 
 def _what_is_left(summary: NightSummary) -> str | None:
@@ -137,11 +128,10 @@ def _attempt(
     until: date | None,
     runner: Runner | None,
     tried: list[StageContext],
-    ended: list[tuple[StageContext, NightSummary]],
     *,
     is_retrying: bool,
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; put into `tried`, and one that published into `ended`."""
+    """One try at a night: opened, run, and shown; put into `tried`."""
     run = opened_night()
     tried.append(run)
     reporter = current()
@@ -156,10 +146,8 @@ def _attempt(
         kept_anew(RunContext.of(run, reporter=reporter), file)()
         raise
     if summary.run is not None:
-        ended.append((run, summary))
         write_grid(run, file)
         show_artifacts(run, summary.run, summary.run.cells)
-        tell_alerts(run.benchmark.name, run.run_date, judge_changed(summary.changes))
     return summary
 
 
@@ -182,28 +170,6 @@ def _bought(run: StageContext) -> str:
 def _n_blocked(run: RunSummary) -> int:
     """Cells and win rates without a figure."""
     return run.n_blocked + n_rates(run.pairs)[1]
-
-
-def _is_whole(run: StageContext) -> bool:
-    """Whether the night stands whole: no further start publishes it, or tells of it."""
-    return notes(run.lake.root, run.benchmark.name)[run.run_date.isoformat()].is_whole
-
-
-def _tell(run: StageContext, summary: NightSummary) -> None:
-    """Send a night's events, now that no further try is made, less what an earlier start at it told; they are noted."""
-    assert summary.run is not None
-    name, root = run.benchmark.name, run.lake.root
-    note = notes(root, name)[run.run_date.isoformat()]
-    told = EVENTS if note.told is None else note.told
-    further = [no_fresh_checkpoint(summary.checkpoints, summary.same_as)] if summary.same_as is not None else []
-    if summary.gone or summary.late:
-        further.append(checkpoint_missing([*summary.gone, *summary.late]))
-    shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
-    if shut_out is not None:
-        further.append(night_shut_out(shut_out))
-    new = [alert for alert in further if alert.name not in told]
-    if sent := tell_prefect(run, summary.run, summary.run.cells, told=told, further=new):
-        note_told(root, name, run.run_date, sent)
 
 
 def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool = False) -> NightSummary:
@@ -234,9 +200,6 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         )
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids
-        changes = tuple(adopt(ledger, run.name_in_ledger, ids.plan_id, run.benchmark.judges))
-        if not _n_blocked(summary) and has_each(run, ids.dataset_id, summary.cells, night.checkpoints.items()):
-            note_night(root, name, night, run.run_date, publication, is_whole=True)
         same_as, said = None, None
         if before is not None:
             changed = changed_samples(run, noted[before].publication_id, ids.dataset_id)
@@ -244,6 +207,11 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
             is_same = is_same and not any(f"{model}/{checkpoint}" in changed for model, checkpoint in night.checkpoints.items())
             same_as = date.fromisoformat(before) if is_same else None
             said = samples_differ(changed, f"the night of {before}") if changed else None
+        of_judges = run.name_in_ledger, ids.plan_id, run.benchmark.judges
+        changes = record_events(run, summary, night, same_as, model_changes(ledger, *of_judges))
+        adopt(ledger, *of_judges)  # once they are noted: afterwards no try finds them
+        if not _n_blocked(summary) and has_each(run, ids.dataset_id, summary.cells, night.checkpoints.items()):
+            note_night(root, name, night, run.run_date, publication, is_whole=True)
         return NightSummary(
             run.run_date, night.checkpoints, night.anchor_set, publication, summary,
             same_as, changes, night.gone, night.late, said,

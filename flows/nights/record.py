@@ -4,7 +4,7 @@ A note is a small file of the lake beside the publications, `nights/<benchmark>/
 the night's own checkpoints, and a backfill makes publications too: the note tells the series which is which.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from hashlib import sha256
@@ -39,10 +39,11 @@ class Night:
 class NightNote:
     """A night that was published. `is_whole`: no cell or win rate of it is blocked, so that nothing is left to do.
 
-    `told`: the names of the events that were sent of it; None in notes from before they were noted. `behind`: the publication of
-    a later date that was current as this night was published, and stayed so. `max_usd`: the budget that ended its asking, if any.
-    `schedule` and `timezone`: what it was due by as it was first noted; None in notes from before these were noted. `gone` and
-    `late`: as of Night.
+    `told`: the names of the events that were sent of it; None in notes from before they were noted. `untold`: the events that are
+    to be sent of this publication, name and payload. `changes`: the judges as which another model answered than on the night
+    before. `behind`: the publication of a later date that was current as this night was published, and stayed so. `max_usd`: the
+    budget that ended its asking, if any. `schedule` and `timezone`: what it was due by as it was first noted; None in notes from
+    before these were noted. `gone` and `late`: as of Night.
     """
 
     publication_id: str
@@ -56,6 +57,8 @@ class NightNote:
     timezone: str | None = None
     gone: Sequence[str] = ()
     late: Sequence[str] = ()
+    untold: Sequence[Mapping[str, Any]] = ()
+    changes: Sequence[Mapping[str, str]] = ()
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -77,22 +80,37 @@ def note_night(
     behind: str | None = None,
     max_usd: float | None = None,
 ) -> None:
-    """Note a night, in place of an earlier note of the same date; what was told of it, what it was behind and due by, stays."""
+    """Note a night, in place of an earlier note of the same date; what was told of it, what it was behind and due by, stays.
+
+    So does what is to be told of the same publication.
+    """
     earlier = notes(lake_root, benchmark).get(run_date.isoformat())
-    told = () if earlier is None else earlier.told
+    told, changes = ((), ()) if earlier is None else (earlier.told, earlier.changes)
+    untold: Sequence[Mapping[str, Any]] = ()
     if earlier is not None and earlier.publication_id == publication_id:
-        behind = earlier.behind
+        behind, untold = earlier.behind, earlier.untold
     due_by = night if earlier is None or earlier.schedule is None else earlier
     note = NightNote(publication_id, dict(night.checkpoints), night.anchor_set, is_whole, told, behind, max_usd)
     note = replace(note, schedule=due_by.schedule, timezone=due_by.timezone, gone=night.gone, late=night.late)
+    note = replace(note, untold=untold, changes=changes)
     write_note(lake_root, note_file(lake_root, benchmark, run_date.isoformat()), note)
 
 
-def note_told(lake_root: Path, benchmark: str, run_date: date, names: Iterable[str]) -> None:
-    """Note the events that were sent of a night, beside those that were before."""
-    day = run_date.isoformat()
-    note = notes(lake_root, benchmark)[day]
-    write_note(lake_root, note_file(lake_root, benchmark, day), replace(note, told=sorted({*(note.told or ()), *names})))
+def note_untold(
+    lake_root: Path, benchmark: str, day: str, untold: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, str]]
+) -> None:
+    """Note the events that are to be sent of the night of a date (ISO), in place of others, and whom its judges changed to."""
+    note = replace(notes(lake_root, benchmark)[day], untold=untold, changes=changes)
+    write_note(lake_root, note_file(lake_root, benchmark, day), note)
+
+
+def note_told(lake_root: Path, benchmark: str, day: str, sent: Sequence[Mapping[str, Any]]) -> None:
+    """Note the events that were sent of a night, beside those that were before. Nothing where it was taken back meanwhile."""
+    note = notes(lake_root, benchmark).get(day)
+    if note is not None:
+        told = sorted({*(note.told or ()), *(one["name"] for one in sent)})
+        note = replace(note, told=told, untold=[one for one in note.untold if one not in sent])
+        write_note(lake_root, note_file(lake_root, benchmark, day), note)
 
 
 def note_file(lake_root: Path, benchmark: str, day: str) -> Path:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -15,12 +15,13 @@ from uuid import UUID
 import polars as pl
 
 from flows.observability.alerting import Alert
-from flows.observability.events import deliver, emit_after_run
+from flows.observability.events import deliver, emit_after_run, events_of
 from flows.observability.faults import fault
 from flows.observability.progress import current
 from flows.observability.terminal import is_prefect_away
 from flows.observability.trend_images import trend_markdown
 from flows.prefect_server import is_in_flow_run
+from schemas.errors import SalonError
 from schemas.statuses.rows import SampleStatus
 from schemas.tables.nights import DRIFT
 from tasks.context import StageContext
@@ -88,7 +89,8 @@ def progress_in_prefect(benchmark: str) -> ProgressArtifact | None:
 def show_in_prefect(run: StageContext, summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> None:
     """Create the run's artifacts and send its events; best effort, in a flow run alone."""
     show_artifacts(run, summary, cells)
-    tell_prefect(run, summary, cells, is_backfill=is_backfill)
+    if is_in_flow_run():
+        _told(lambda: emit_after_run(run, summary, cells, is_backfill=is_backfill))
 
 
 def show_artifacts(run: StageContext, summary: "RunSummary", cells: pl.DataFrame) -> None:
@@ -101,29 +103,28 @@ def show_artifacts(run: StageContext, summary: "RunSummary", cells: pl.DataFrame
         _told(_create_artifacts, run, summary, cells)
 
 
-def tell_prefect(
-    run: StageContext,
-    summary: "RunSummary",
-    cells: pl.DataFrame,
-    *,
-    is_backfill: bool = False,
-    told: Collection[str] | None = None,
-    further: Iterable[Alert] = (),
-) -> list[str]:
-    """Send the run's events, and a night's `further` ones, less those that were `told` before; the names of what was.
+def events_of_night(run: StageContext, summary: "RunSummary", told: Collection[str]) -> list[Alert] | None:
+    """What a night is to send, less what was `told` of it before; None outside a flow run.
 
-    Best effort, in a flow run alone. A night waits until the server has them.
+    A lake that cannot be read is an error: without it they are not known. A fault of Salon's own ends no night.
     """
+    if not is_in_flow_run():
+        return None
+    try:
+        return events_of(run, summary, summary.cells, told=told)
+    except (SalonError, OSError):
+        raise
+    except Exception as error:  # noqa: BLE001 - as in _told()
+        current().say(f"the run continues, but sends no events: {fault(error)}")
+        return []
+
+
+def tell_alerts(benchmark: str, run_date: date, alerts: Sequence[Alert], advice: str = "") -> list[str]:
+    """Send these and wait until the server has them; the names of what it has. Best effort, in a flow run alone."""
     sent: list[str] = []
-    if is_in_flow_run():
-        _told(lambda: sent.extend(emit_after_run(run, summary, cells, is_backfill=is_backfill, told=told, further=further)))
-    return sent
-
-
-def tell_alerts(benchmark: str, run_date: date, alerts: Sequence[Alert]) -> None:
-    """Send what is told as soon as it is known. Best effort, in a flow run alone; it waits until the server has it."""
     if alerts and is_in_flow_run():
-        _told(deliver, benchmark, run_date, alerts)
+        _told(lambda: sent.extend(deliver(benchmark, run_date, alerts, advice)))
+    return sent
 
 
 def _told(tell: Callable[P, object], *inputs: P.args, **named: P.kwargs) -> bool:

@@ -34,22 +34,24 @@ _AGAIN_S = 15.0
 """After so long without it, an event is sent again, and after 45 and 135: a server writes events down every five seconds."""
 
 
-def emit_after_run(
+def emit_after_run(run: "StageContext", summary: "RunSummary", cells: pl.DataFrame, *, is_backfill: bool = False) -> list[str]:
+    """Send what the run's publication gives occasion for; the names."""
+    return send(run.benchmark.name, run.run_date, events_of(run, summary, cells, is_backfill=is_backfill))
+
+
+def events_of(
     run: "StageContext",
     summary: "RunSummary",
     cells: pl.DataFrame,
     *,
     is_backfill: bool = False,
     told: Collection[str] | None = None,
-    further: Iterable[Alert] = (),
-) -> list[str]:
-    """Send what the run's publication gives occasion for, and the `further` ones; of a night the names of what arrived."""
-    alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary), *further]
+) -> list[Alert]:
+    """What a run is to send: what its publication gives occasion for, that it is there, and that the budget is spent."""
+    alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary)]
     if summary.asked.is_spent and not is_backfill:  # which tells of all that it asked itself
         alerts.append(alerting.budget_reached(run.benchmark.limits.max_usd, summary.asked.cost_usd, summary.asked.n_left))
-    if told is None:
-        return send(run.benchmark.name, run.run_date, alerts)
-    return deliver(run.benchmark.name, run.run_date, alerts, "Start the night again to send them")
+    return alerts
 
 
 def alerts_after_run(

@@ -119,23 +119,31 @@ def to_accept(judge: Judge, *names: str) -> str:
     return f"add {' and '.join(missing)} to its accept_models"
 
 
-def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
-    """Take the models that answered for a night's plan as those the next night is held against; those that are others now."""
+def model_changes(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> list[ModelChange]:
+    """The judges as which another model answered for a night's plan than on the nights before, until adopt()."""
 
-    def write(connection: Connection) -> list[ModelChange]:
+    def read(connection: Connection) -> list[ModelChange]:
         changes = []
         for judge in judges:
-            of_nights = _Answering(_nights(name_in_ledger), judge.id)
-            last, now = of_nights.read(connection), _Answering(plan_id, judge.id).read(connection)
-            if now is None or now == last:
-                continue
-            of_nights.delete(connection)
-            of_nights.write(connection, now)
-            if last is not None and judge.one_name(now) != judge.one_name(last):
+            last, now = (_Answering(of, judge.id).read(connection) for of in (_nights(name_in_ledger), plan_id))
+            if last is not None and now is not None and judge.one_name(now) != judge.one_name(last):
                 changes.append(ModelChange(judge.id, last, now))
         return changes
 
-    return ledger.alone_now(write)
+    return ledger.read(read)
+
+
+def adopt(ledger: Ledger, name_in_ledger: str, plan_id: str, judges: Iterable[Judge]) -> None:
+    """Take the models that answered for a night's plan as those the next night is held against."""
+
+    def write(connection: Connection) -> None:
+        for judge in judges:
+            of_nights, now = _Answering(_nights(name_in_ledger), judge.id), _Answering(plan_id, judge.id).read(connection)
+            if now is not None and now != of_nights.read(connection):
+                of_nights.delete(connection)
+                of_nights.write(connection, now)
+
+    ledger.alone_now(write)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.finishing import wait_until_due
 from flows.nights.record import Night, note_night, notes
 from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED
+from flows.observability.night_events import send_events
 from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.judges import Judge
@@ -186,7 +187,10 @@ def test_a_nights_alerts_are_sent_once_by_the_try_that_ends_it(
     schedule = f'schedule = "{due.minute} {due.hour} * * *"'
     in_time = f'\nfinish_by = "{datetime.now(UTC) + timedelta(hours=1):%H:%M}"' if tries == "of one start" else ""
     file = _written(world, provider.url, schedule + in_time)
-    run_night(RunContext.of(open_night(file, due.date() - timedelta(days=3))))
+    earlier = open_night(file, due.date() - timedelta(days=3))
+    run_night(RunContext.of(earlier))
+    send_events(earlier, is_ended=True)
+    sent.clear()
     world.make(2)
     provider.script = deque([NO_CREDIT])
     nightly(file)
@@ -204,7 +208,7 @@ def test_a_nights_alerts_are_sent_once_by_the_try_that_ends_it(
 def test_a_whole_night_that_was_interrupted_while_it_was_shown_is_told_of(
     world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
 ) -> None:
-    """No later start finds anything to publish, nor tells of it."""
+    """The next start finds nothing to publish, and nothing left to tell."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     provider.then, due = GOOD, datetime.now(UTC) - timedelta(minutes=1)
     file = _written(world, provider.url, f'schedule = "{due.minute} {due.hour} * * *"')
