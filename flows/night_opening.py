@@ -13,6 +13,7 @@ from flows.nights.anchors import newest_anchor_set
 from flows.nights.checkpoints import Checkpoint, find_checkpoints, made_until, newest
 from flows.nights.missing import missing
 from flows.nights.record import Night, NightNote, night_budget, notes
+from flows.nights.shortfall import check_is_there
 from flows.observability.progress import Reporter
 from flows.partitions.shown import shown_checkpoints
 from flows.run.context import RunContext, check_keys, open_run
@@ -82,6 +83,7 @@ def preview_night(file: Path, opened_night: StageContext, reporter: Reporter) ->
     due = run.benchmark.nightly.newest_due(datetime.now(UTC)).date()
     own = notes(run.lake.root, run.benchmark.name).get(run.run_date.isoformat())
     if own is not None and own.is_whole:
+        check_is_there(run, own)
         return NightPreview(run.run_date, own, differs=differs_from_night(run, own.publication_id))
     with lake_in_use(run):
         night, known, replaced = night_of(run, run.run_date if run.run_date < due else None)

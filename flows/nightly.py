@@ -17,6 +17,7 @@ from flows.nights.finishing import check_in_time, until_finished, wait_until_due
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
 from flows.nights.record import mutex_name, note_night, notes
+from flows.nights.shortfall import check_is_there
 from flows.observability.alerting import night_failed, table_blocked
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts
 from flows.observability.night_events import record_events, send_events
@@ -187,6 +188,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         if own is not None and own.is_whole and not is_retrying:
             for told in filter(None, (differs_from_night(run, own.publication_id), restored(run))):
                 run.reporter.say(told)
+            check_is_there(run, own)
             return NightSummary(
                 run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None, gone=own.gone, late=own.late
             )

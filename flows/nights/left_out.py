@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.nights.record import note_file, notes
+from flows.nights.record import NightNote, note_file, notes
 from schemas.errors import CorruptLakeError
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, FAILURES, STANDINGS
@@ -45,9 +45,10 @@ def left_out(lake_root: Path, benchmark: str) -> Iterator[LeftOut]:
     there = {*spoiled, *(one.publication_id for one in found)}
     for day, note in noted.items():
         if note.publication_id not in there:
-            folder = publication_folder(lake_root, benchmark, note.publication_id)
-            its_note = nights[note.publication_id]
-            why = (
-                f"{folder}, the night of {day}, is gone; restore it from a backup, or delete {its_note} and run that night again"
-            )
-            yield LeftOut(note.publication_id, why, _ALL)
+            yield LeftOut(note.publication_id, "; ".join(gone_night(lake_root, benchmark, day, note)), _ALL)
+
+
+def gone_night(lake_root: Path, benchmark: str, day: str, note: NightNote) -> tuple[str, str]:
+    """Of a night (ISO) whose publication is not there: what is gone, and what to do."""
+    folder, its_note = publication_folder(lake_root, benchmark, note.publication_id), note_file(lake_root, benchmark, day)
+    return f"{folder}, the night of {day}, is gone", f"restore it from a backup, or delete {its_note} and run that night again"

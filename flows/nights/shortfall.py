@@ -11,14 +11,16 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from flows.nights.left_out import gone_night
 from flows.nights.record import NightNote, notes
+from schemas.errors import StoreError
 from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import UNANSWERED
 from schemas.tables.published import PREFERENCES
 from tasks.context import StageContext
 from tasks.lake.object_store.cache_folder import bring
-from tasks.publish.folders import LAYOUT, MANIFEST, POINTER
+from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, is_published, publication_folder
 from tasks.publish.identity import judge_name
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
@@ -52,7 +54,7 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     look_again(lake_root, benchmark)
     home, id_ = lake_root / "publish" / LAYOUT / benchmark, note.publication_id
     if not (home / id_ / MANIFEST).is_file():
-        return None
+        return Shortfall(*gone_night(lake_root, benchmark, day, note), is_current=False)
     current, found = read_pointer(home), find_in(home / id_)
     published = f"the night of {day} is published ({id_[:12]})"
     if current is None or current["publication_id"] != id_:
@@ -74,6 +76,14 @@ def shortfall(lake_root: Path, benchmark: str, day: str, note: NightNote, exit_1
     if blocked is None:
         return None
     return Shortfall(f"{published} and current, and {blocked}", _advice(found, day, note.max_usd), is_current=True)
+
+
+def check_is_there(run: StageContext, note: NightNote) -> None:
+    """Raise StoreError where the publication of the run's night is gone from the lake."""
+    name, root = run.benchmark.name, run.lake.root
+    look_again(root, name)
+    if not is_published(publication_folder(root, name, note.publication_id)):
+        raise StoreError("; ".join(gone_night(root, name, run.run_date.isoformat(), note)))
 
 
 def night_not_current(run: StageContext) -> str | None:

@@ -11,12 +11,12 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows.night_opening import open_night
 from flows.nightly import run_night
 from flows.nights.index import rewrite_index
-from flows.nights.record import notes
+from flows.nights.record import Night, note_night, notes
 from flows.run.context import RunContext
 from schemas.errors import ProviderError
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said, findings
-from tests.support.night_world import World, write_benchmark
+from tests.support.night_world import MODEL, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -123,6 +123,22 @@ def test_a_later_run_of_another_checkpoint_makes_no_good_news_of_a_blocked_night
     assert "is current and does not show these. Next: salon table --publication" in check.err
     assert said in check.err
     assert findings(doctor.out)["last night"].startswith(f"wrong: {said}")
+
+
+def test_a_night_whose_folder_is_gone_is_not_called_published(
+    world: World, provider: Provider, salon: Callable[..., Said]
+) -> None:
+    file, lake = write_benchmark(world.folder, provider.url), world.folder / "lake"
+    note_night(lake, "nights", Night({MODEL: "step-1"}), DUE, "f" * 64, is_whole=True)
+    gone = f"{lake / 'publish/v1/nights' / ('f' * 64)}, the night of {DUE}, is gone"
+    what_to_do = f"restore it from a backup, or delete {lake / 'nights/nights'}/{DUE}.json and run that night again"
+    with temporary_settings(restore_defaults={PREFECT_API_URL}):
+        check, night, dry = (salon("nightly", file, *more) for more in (["--check"], [], ["--dry-run"]))
+        doctor = salon("doctor", file)
+    assert (check.code, night.code, dry.code, len(provider.seen)) == (1, 3, 3, 0)
+    assert f"{gone}. Next: {what_to_do}" in check.err
+    assert all(f"{gone}; {what_to_do}" in " ".join(said.err.split()) for said in (night, dry)), night.err
+    assert gone in findings(doctor.out)["last night"]
 
 
 def test_a_lost_pointer_is_told_and_made_again_by_the_next_start(
