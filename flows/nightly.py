@@ -25,7 +25,7 @@ from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
 from flows.observability.terminal import format_usd, prefect_away
 from flows.observability.waiting import say_stopping
-from flows.partitions.grid import kept_anew, note_run, noted_where_it_ends, write_grid
+from flows.partitions.grid import kept_anew, note_run, noted_where_it_ends
 from flows.partitions.shown import shown_checkpoints
 from flows.prefect_server import now_or_due
 from flows.run.clock import check_date
@@ -94,8 +94,9 @@ def nightly(
             wait_until_due(moment, early, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, is_ended = list[StageContext](), True
+        to_retry = [] if retry is None else [retry]
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is
-        attempt = noted(partial(_attempt, file, opening, until, runner, tried, is_retrying=retry is not None))
+        attempt = noted(partial(_attempt, file, opening, until, runner, tried, to_retry))
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
@@ -129,25 +130,26 @@ def _attempt(
     until: date | None,
     runner: Runner | None,
     tried: list[StageContext],
-    *,
-    is_retrying: bool,
+    to_retry: list[Retry],
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; put into `tried`."""
+    """One try at a night: opened, run, and shown; put into `tried`. `to_retry` is empty once one came as far as asking."""
     run = opened_night()
     tried.append(run)
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
         with opened_executor(run, runner) as executor:
-            summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=is_retrying)
+            summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=bool(to_retry))
     except GateBlockedError as error:
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
         raise
     except ProviderError:
+        to_retry.clear()
         kept_anew(RunContext.of(run, reporter=reporter), file)()
         raise
+    to_retry.clear()
     if summary.run is not None:
-        write_grid(run, file)
+        kept_anew(RunContext.of(run, reporter=reporter), file)()
         show_artifacts(run, summary.run, summary.run.cells)
     return summary
 
@@ -186,9 +188,9 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
         if own is not None and own.is_whole and not is_retrying:
+            check_is_there(run, own)
             for told in filter(None, (differs_from_night(run, own.publication_id), restored(run))):
                 run.reporter.say(told)
-            check_is_there(run, own)
             return NightSummary(
                 run.run_date, own.checkpoints, own.anchor_set, own.publication_id, None, gone=own.gone, late=own.late
             )

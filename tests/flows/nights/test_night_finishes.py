@@ -18,8 +18,8 @@ from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.finishing import wait_until_due
-from flows.nights.record import Night, note_night, notes
-from flows.observability.alerting import BLOCKED, NIGHT_MISSED, PUBLISHED
+from flows.nights.record import Night, forget_nights, note_night, note_untold, notes
+from flows.observability.alerting import BLOCKED, JUDGE_CHANGED, NIGHT_FAILED, NIGHT_MISSED, PUBLISHED
 from flows.observability.night_events import send_events
 from flows.run.context import RunContext
 from schemas.benchmark.file import load_benchmark
@@ -223,6 +223,91 @@ def test_a_whole_night_that_was_interrupted_while_it_was_shown_is_told_of(
     sent.clear()
     assert nightly(file).run is None
     assert sent == []
+
+
+def test_a_further_try_asks_no_rejected_request_again_and_a_page_that_cannot_be_written_fails_none(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    monkeypatch.setattr(finishing, "FIRST_WAIT_S", 0.1)
+    due, until = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-1, 60))
+    schedule = f'schedule = "{due.minute} {due.hour} * * *"\nfinish_by = "{until:%H:%M}"'
+    file = _written(world, provider.url, schedule)
+    file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 1\nattempts_per_request = 1"))
+    (world.folder / "lake/publish/v1/nights/partitions.html/in the way").mkdir(parents=True)
+    rejected = {"message": "Invalid image", "code": "invalid_image", "type": "invalid_request_error"}
+    provider.script = deque([*[Play(400, json.dumps({"error": rejected}).encode())] * 2, Play(500, b"{}")])
+    provider.then = GOOD
+    nightly(file, retry="rejected")
+    assert provider.n == N_SAMPLES + 1
+    assert NIGHT_FAILED not in sent
+    assert PUBLISHED in sent
+
+
+def _noted(file: Path, day: date, publication: str, *, is_whole: bool) -> None:
+    """A night of a start that ended before it told of it."""
+    lake = file.parent / "lake"
+    note_night(lake, "nights", Night({MODEL: "step-1"}), day, publication, is_whole=is_whole)
+    note_untold(lake, "nights", day.isoformat(), [{"name": f"salon.of.{day:%d}", "payload": {"says": publication}}], [])
+
+
+def test_what_was_not_sent_of_nights_is_sent_by_the_next_start_of_any(tmp_path: Path, sent: list[str]) -> None:
+    """Once, and of no night that a start may be about to try again."""
+    file = write_benchmark(tmp_path, "http://127.0.0.1:9/v1")
+    run = open_night(file, date(2026, 3, 3), is_asking=False)
+    whole = {1: True, 2: False, 3: False, 4: False, 5: True}
+    for day, is_whole in whole.items():
+        _noted(file, date(2026, 3, day), "a" * 64, is_whole=is_whole)
+    send_events(run, is_ended=False)
+    assert sent == []
+    send_events(run, is_ended=True)
+    assert sent == [f"salon.of.{day:02}" for day in (3, 5, 2, 1)]
+    left = {day: (note.told, len(note.untold)) for day, note in notes(tmp_path / "lake", "nights").items()}
+    told = {f"2026-03-0{day}": ([f"salon.of.0{day}"], 0) for day in whole}
+    assert left == told | {"2026-03-04": ([], 1)}
+    sent.clear()
+    send_events(run, is_ended=True)
+    assert sent == []
+
+
+def test_nothing_is_sent_of_a_publication_that_another_start_replaced_or_that_was_taken_back(
+    tmp_path: Path, sent: list[str]
+) -> None:
+    file, day = write_benchmark(tmp_path, "http://127.0.0.1:9/v1"), date(2026, 3, 3)
+    run = open_night(file, day, is_asking=False)
+    _noted(file, day, "a" * 64, is_whole=False)
+    note_night(tmp_path / "lake", "nights", Night({MODEL: "step-1"}), day, "b" * 64, is_whole=True)
+    send_events(run, is_ended=True)
+    _noted(file, day, "c" * 64, is_whole=False)
+    assert forget_nights(tmp_path / "lake", "nights", "c" * 64) == [day.isoformat()]
+    send_events(run, is_ended=True)
+    assert sent == []
+
+
+def test_a_change_of_the_judge_is_told_though_the_try_that_found_it_failed(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+) -> None:
+    """And a whole night that nobody was told of, since its start was killed, is told of by the next night's."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    due, table = datetime.now(UTC) - timedelta(minutes=1), world.folder / "ready.csv"
+    file = _written(world, provider.url, f'schedule = "{due.minute} {due.hour} * * *"\ncheckpoints = "ready.csv"')
+    table.write_text(f"model,checkpoint\n{MODEL},step-1\n")
+    provider.then = GOOD
+    run_night(RunContext.of(open_night(file, due.date() - timedelta(days=1))))
+    assert sent == []
+    world.make(2)
+    table.write_text(listed := f"model,checkpoint\n{MODEL},step-1\n{MODEL},step-2\n")
+    provider.then = Play(body=completion("Reasoning: plain.\nScore: 5", model="another-2026-02-02"))
+    provider.on_request = lambda: table.unlink(missing_ok=True)
+    with pytest.raises(InputError, match=r"ready.csv cannot be read"):
+        nightly(file)
+    assert sent == [NIGHT_FAILED, PUBLISHED]  # of the night before
+    sent.clear()
+    provider.on_request = lambda: None
+    table.write_text(listed)
+    found = nightly(file)
+    assert [one.now for one in found.changes] == ["another-2026-02-02"]
+    assert sorted(sent) == sorted([JUDGE_CHANGED, PUBLISHED])
 
 
 def test_a_note_by_a_later_release_is_read(tmp_path: Path) -> None:
