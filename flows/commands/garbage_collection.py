@@ -1,7 +1,7 @@
 """`salon gc`, `pin` and `withdraw`: what a lake needs no more, keeps whatever happens, takes back. Rules: retention.py."""
 
 from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,11 +103,16 @@ def withdraw(
     from flows.withdrawing import withdraw
 
     with shown_progress() as reporter:
-        found = withdraw(RunContext.of(open_run(file), reporter=reporter), publication, because)
+        run = RunContext.of(open_run(file), reporter=reporter)
+        found = withdraw(run, publication, because)
     out, taken = result_console(), found.withdrawal
     out.print(name_of(f"withdrawn: {taken.publication_id[:12]}, of {taken.run_date}: {taken.because}"))
     if found.nights:
         out.print(f"no longer a night: {', '.join(found.nights)}")
+    for day in found.nights:
+        until = run.benchmark.nightly.gives_up_at(date.fromisoformat(day))
+        if until is not None and until > datetime.now(UTC):
+            out.print(f"a start of it that still tries (until {until:%H:%M %Z}) publishes it again: stop it if it must not")
     now = "nothing" if found.current is None else f"{found.current[0][:12]}, of {found.current[1]}"
     out.print(f"current: {now}")
     return 0

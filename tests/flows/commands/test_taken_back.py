@@ -3,11 +3,12 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from flows.nights.record import Night, note_night
 from schemas.tables.stored import RUNS
 from tasks.lake.reading import Lake
 from tasks.publish.folders import PublicationName
@@ -17,6 +18,7 @@ from tasks.publish.withdrawn import Withdrawal, note_withdrawn
 from tests.flows.commands.printed.test_table_command import cell, tables_of
 from tests.flows.commands.test_gate import DAY, tables_that_pass
 from tests.flows.flow_support import Said
+from tests.support.night_world import write_benchmark
 from tests.support.small_lake import filled_row
 
 OLDER, NEWER = "e" * 64, "f" * 64
@@ -67,6 +69,21 @@ def test_what_a_run_made_again_is_taken_back_no_more(salon: Callable[..., Said],
     record_run(Lake(lake), filled_row(RUNS, benchmark="nightly", publication_id=NEWER, started_at=ended, finished_at=ended))
     assert salon("gate", NEWER).code == 0
     assert "taken back" not in salon("table", "--publication", NEWER).out
+
+
+def test_who_takes_back_a_night_that_may_still_be_tried_is_told(salon: Callable[..., Said], lake: Path) -> None:
+    due, until = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-1, 60))
+    file = write_benchmark(lake.parent, "http://127.0.0.1:9/v1", nightly=f'finish_by = "{until:%H:%M}"')
+    said = file.read_text().replace('"0 2 * * *"', f'"{due.minute} {due.hour} * * *"')
+    file.write_text(said.replace('name = "nights"', 'name = "nightly"'))
+    tonight = "d" * 64
+    publish(lake, Draft(PublicationName("nightly", tonight, due.date()), tables_that_pass(), {}, {"report.html": b""}))
+    for id_, day in ((tonight, due.date()), (OLDER, DAY)):
+        note_night(lake, "nightly", Night({"north": "step-1"}), day, id_, is_whole=False)
+    again = f"a start of it that still tries (until {until:%H:%M} UTC) publishes it again"
+    for id_, is_tried in ((OLDER, False), (tonight, True)):
+        back = salon("withdraw", file, id_, "--because", "it is wrong")
+        assert (back.code, "no longer a night: " in back.out, again in " ".join(back.out.split())) == (0, True, is_tried), back
 
 
 def test_where_none_is_current_the_newest_that_stands_is_shown_and_said_to_be_that(
