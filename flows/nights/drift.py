@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from flows.nights.left_out import left_out
-from flows.nights.own_rubrics import asks_the_same, keep_rubrics
+from flows.nights.own_rubrics import asks_the_same
 from flows.nights.record import notes
 from flows.nights.series import cells_of_nights
 from rubrics.model import Rubric
@@ -52,7 +52,6 @@ def write_drift(lake_root: Path, benchmark: str, rubrics: Mapping[str, Rubric], 
             say(f"left out of {one.of}: {one.why}")
         gone = {one.publication_id for one in lost}
         nights = [one for one in nightly_publications(lake_root, benchmark) if one.publication_id not in gone]
-        keep_rubrics(lake_root, rubrics)
         if len(nights) >= N_NIGHTS_MIN:
             found = drift(series_of(lake_root, nights, rubrics, bridges_of(lake_root, benchmark)))
             target = write_living_table(lake_root, DRIFT, benchmark, found)

@@ -17,15 +17,22 @@ from tasks.lake.object_store.cache_folder import pull, push
 
 
 def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric]) -> None:
-    """Keep those that the lake does not hold yet."""
+    """Keep those that the lake does not hold yet, but for one whose files were changed since it was loaded."""
     for rubric in rubrics.values():
-        if kept_rubric(lake_root, rubric.id, rubric.digest) is not None:
+        if kept_rubric(lake_root, rubric.id, rubric.digest) is not None or not _is_unchanged(rubric):
             continue
         target = _folder(lake_root, rubric.id, rubric.digest)
         names = rubric_files(rubric.folder)
         for name in names:
             write_bytes((rubric.folder / name).read_bytes(), target / name, lake_root / "staging")
         push(lake_root, *(target / name for name in names))
+
+
+def _is_unchanged(rubric: Rubric) -> bool:
+    try:
+        return load_rubric(rubric.folder).digest == rubric.digest
+    except RubricError:  # half an edit
+        return False
 
 
 def rubrics_of_night(lake_root: Path, digests: Mapping[str, str], today: Mapping[str, Rubric]) -> dict[str, Rubric]:

@@ -13,6 +13,7 @@ from flows.nights.checkpoints import Checkpoint, lineage_of
 from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.ended import ended_series
 from flows.nights.index import rewrite_index
+from flows.nights.own_rubrics import keep_rubrics
 from flows.nights.record import Night, night_budget, note_night
 from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
@@ -38,7 +39,6 @@ from schemas.records import Plan
 from schemas.tables.published import BENCHMARK_LONG, POOLED
 from schemas.tables.stored import CHECKS, QUARANTINE
 from schemas.tables.table import Table
-from tasks.ingest.samples import IngestResult
 from tasks.judge.batch.folders import BatchResults
 from tasks.judge.budget.budget import leased_usd
 from tasks.judge.budget.forecast import total_usd
@@ -85,10 +85,12 @@ def run_pipeline(
     elif asked_before is None:  # what is bought is to be published
         check_records(run.stage)
     run.lake.sweep()
+    keep_rubrics(run.lake.root, run.rubrics)  # as they are asked: their files may be edited while they are
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     run = replace(run, lineage=lineage_of(run, known))
-    _say_what_is_not_as_meant(run, dataset, is_all=checkpoints is None)
+    for note in [*dataset.notes, *not_as_meant(run.stage, is_all=checkpoints is None)]:
+        run.reporter.say(note)
     planned = stages.plan(run)
     budget_id = night_budget(run.name_in_ledger, run.run_date) if night else run.ids.budget_id
     run = run.having(plan_id=planned.plan_id, budget_id=budget_id)
@@ -159,11 +161,6 @@ def _asked_or_taken_in(
     n_others = max(0, sum(part.n_requests for part in alone) - n_spared - asked_before.n_requests)
     with saying_what_is_complete(run, planned):
         return None, asked_before + Outcome(n_requests=n_others, n_cached=n_others) + judge_all(run, of_pairs)
-
-
-def _say_what_is_not_as_meant(run: RunContext, dataset: IngestResult, *, is_all: bool) -> None:
-    for note in [*dataset.notes, *not_as_meant(run.stage, is_all=is_all)]:
-        run.reporter.say(note)
 
 
 def _say_what_is_missing(run: RunContext, planned: Plan, asked: Outcome) -> None:

@@ -12,11 +12,16 @@ import duckdb
 import polars as pl
 import pytest
 
-from flows.nights.own_rubrics import asks_the_same, keep_rubrics
+from flows.night_opening import open_night
+from flows.nightly import run_night
+from flows.nights.own_rubrics import asks_the_same, keep_rubrics, kept_rubric
+from flows.run.context import RunContext
 from rubrics.loading import load_rubric
+from schemas.errors import ProviderError
 from tasks.publish.reading import publications
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, World, n_billed, write_benchmark
+from tests.support.servers.provider import Play, Provider
 
 ALIGNMENT = Path(__file__).parents[3] / "rubrics" / "alignment"
 Salon = Callable[..., Said]
@@ -80,6 +85,24 @@ def test_a_raised_version_is_told_from_another_text(
     assert old.digest != new.digest
     assert asks_the_same(lake, {"matching": new}, *digests) is is_same
     assert asks_the_same(lake, {"matching": new}, *digests, but_for_version=True) is is_same_but_for_version
+
+
+def test_a_rubric_edited_since_it_was_loaded_is_not_kept_as_what_it_was(file: Path) -> None:
+    old = load_rubric(file.parent / "mine" / "matching")
+    _retitle(file)
+    keep_rubrics(file.parent / "lake", {"matching": old})
+    assert not (file.parent / "lake").exists()
+
+
+def test_a_rubric_is_kept_before_anything_is_asked_by_it(file: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    old = load_rubric(file.parent / "mine" / "matching")
+    provider.then = Play(401, b'{"error": {"message": "no such key"}}')
+    provider.on_request = lambda: _retitle(file) if provider.n == 1 else None
+    file.write_text(re.sub(r'base_url = ".*"', f'base_url = "{provider.url}"', file.read_text()))
+    with pytest.raises(ProviderError):
+        run_night(RunContext.of(open_night(file)))
+    assert kept_rubric(file.parent / "lake", "matching", old.digest) is not None
 
 
 def test_a_night_that_stands_says_that_the_file_asks_otherwise_now(salon: Salon, file: Path) -> None:
