@@ -32,7 +32,7 @@ from tasks.publish.identity import asked_otherwise
 from tasks.publish.living_tables import living_table, write_living_table
 from tasks.publish.machine_tables import runs
 from tasks.publish.reading import Publication, readable
-from tasks.publish.withdrawn import taken_back
+from tasks.publish.withdrawn import had_nights, taken_back
 from tasks.verify.publication import read_provenance
 
 N_NIGHTS_MIN = 2
@@ -77,11 +77,12 @@ def series_of(
 def nightly_publications(lake_root: Path, benchmark: str) -> list[Publication]:
     """One publication for each run date, oldest first: of several, the one the latest run made or found.
 
-    Once `salon nightly` has noted a night of the benchmark, the nights are those it noted: a backfill's publication is none.
+    Once `salon nightly` has noted a night of the benchmark, the nights are those it noted: a backfill's publication is none,
+    also where all that it noted were taken back.
     """
     mine = standing_publications(lake_root, benchmark)
     noted = {note.publication_id for note in notes(lake_root, benchmark).values()}
-    mine = [p for p in mine if p.publication_id in noted] if noted else mine
+    mine = [p for p in mine if p.publication_id in noted] if noted or had_nights(lake_root, benchmark) else mine
     return list({publication.run_date: publication for publication in mine}.values())
 
 

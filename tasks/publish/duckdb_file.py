@@ -27,7 +27,7 @@ from tasks.publish.folders import AGREEMENTS, LAYOUT
 from tasks.publish.machine_tables import LARGE_NAMES, LISTING
 from tasks.publish.reading import Publication, readable
 from tasks.publish.small_tables import files_of, pull_small, put_back
-from tasks.publish.withdrawn import taken_back
+from tasks.publish.withdrawn import had_nights, taken_back
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -138,10 +138,14 @@ def _readable(lake_root: Path, benchmark: str) -> tuple[list[Publication], list[
 
 
 def _list_publications(
-    database: "DuckDBPyConnection", gone: set[str], noted: set[str], mine: Iterable[Publication], held: Iterable[Publication]
+    database: "DuckDBPyConnection",
+    gone: set[str],
+    noted: set[str] | None,
+    mine: Iterable[Publication],
+    held: Iterable[Publication],
 ) -> None:
     ids: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in mine]
-    made = [(*row, row[0] in gone, row[0] in noted or not noted) for row in ids]
+    made = [(*row, row[0] in gone, noted is None or row[0] in noted) for row in ids]
     agreed: list[tuple[object, ...]] = [(one.publication_id, one.run_date, one.is_current) for one in held]
     for name, rows, more in (("publications", made, ", is_withdrawn BOOLEAN, is_night BOOLEAN"), ("agreements", agreed, "")):
         database.execute(f"CREATE TABLE {name} (publication_id VARCHAR PRIMARY KEY, run_date DATE, is_current BOOLEAN{more})")
@@ -149,11 +153,15 @@ def _list_publications(
             database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)  # noqa: S608
 
 
-def noted_nights(lake_root: Path, benchmark: str) -> set[str]:
-    """The publications that `salon nightly` noted as nights (flows/nights/record.py). Raises CorruptLakeError."""
+def noted_nights(lake_root: Path, benchmark: str) -> set[str] | None:
+    """The publications that `salon nightly` noted as nights (flows/nights/record.py). Raises CorruptLakeError.
+
+    None where it never did: all are.
+    """
     what, remedy = "a valid record of a night", "delete it and run that night again"
     folder = lake_root / "nights" / benchmark
-    return {*read_notes(lake_root, folder, lambda said: str(said["publication_id"]), what, remedy).values()}
+    noted = {*read_notes(lake_root, folder, lambda said: str(said["publication_id"]), what, remedy).values()}
+    return noted if noted or had_nights(lake_root, benchmark) else None
 
 
 def _make_empty(database: "DuckDBPyConnection", name: str, table: Table) -> None:

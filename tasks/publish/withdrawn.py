@@ -57,6 +57,12 @@ def taken_back(lake_root: Path, of: str = "*") -> dict[str, Withdrawal]:
     return {one: why for one, why in found.items() if n_made.get(one, 0) <= why.n_runs}
 
 
+def had_nights(lake_root: Path, benchmark: str) -> bool:
+    """Whether a publication of `salon nightly` was taken back, and its note with it: what is left is no night by that."""
+    made = runs(Lake(lake_root)).filter(benchmark=benchmark, asked_by="nightly")["publication_id"]
+    return not taken_back(lake_root).keys().isdisjoint(made)
+
+
 def _withdrawal(said: Any) -> Withdrawal:
     return Withdrawal(**{name: str(said[name]) for name in _TEXTS}, n_runs=int(said["n_runs"]))
 

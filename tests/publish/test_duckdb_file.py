@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from flows.nights.drift import nightly_publications
 from flows.nights.record import Night, note_night
 from schemas.errors import CorruptLakeError
 from schemas.tables.published import BENCHMARK_LONG
@@ -113,9 +114,9 @@ def test_one_taken_back_is_read_by_its_id_alone(lake_root, name_digest, elsewher
         assert rows == [(kept,)]
 
 
-def _note_run(lake_root: Path, publication_id: str, hour: int = 1) -> None:
+def _note_run(lake_root: Path, publication_id: str, hour: int = 1, **more: str) -> None:
     moment = datetime(2026, 11, 3, hour, tzinfo=UTC)
-    run = {"started_at": moment, "finished_at": moment, "benchmark": "nightly", "publication_id": publication_id}
+    run = more | {"started_at": moment, "finished_at": moment, "benchmark": "nightly", "publication_id": publication_id}
     record_run(Lake(lake_root), filled_row(RUNS, **run))
 
 
@@ -139,6 +140,17 @@ def test_once_nights_are_noted_a_later_run_of_the_date_takes_no_ones_place(lake_
     with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
         shown = database.sql("SELECT run_date::VARCHAR, publication_id FROM nightly_publications").fetchall()
     assert shown == ([("2026-11-03", name_digest(night))] if night else [])
+
+
+def test_where_the_only_night_was_taken_back_no_other_publication_is_one(lake_root, name_digest):
+    for asked_by, name in (("run", "next"), ("nightly", "publication")):
+        _note_run(lake_root, name_digest(name), asked_by=asked_by)
+    assert len(nightly_publications(lake_root, "nightly")) == 2
+    gone = Withdrawal(name_digest("publication"), "nightly", "2026-11-03", "2026-11-05T00:00:00+00:00", "here", "wrong", 1)
+    note_withdrawn(lake_root, gone)
+    assert nightly_publications(lake_root, "nightly") == []
+    with duckdb.connect(str(write_duckdb(lake_root, "nightly")), read_only=True) as database:
+        assert database.sql("SELECT * FROM nightly_publications").fetchall() == []
 
 
 def test_a_night_whose_note_is_spoiled_is_named(lake_root):
