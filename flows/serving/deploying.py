@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -117,6 +118,9 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     except HTTPStatusError as error:
         said = f"{error.response.status_code} {error.response.text[:500]}"
         raise StoreError(f"the Prefect server at {api_url} refused {error.request.url.path}: {said}; {remedy(error)}") from error
+    except (JSONDecodeError, ValidationError) as error:  # a sign-in page of what stands before it, say
+        said = f"what answers at {api_url} does not answer as a Prefect server does ({type(error).__name__})"
+        raise StoreError(f"{said}; {remedy(error)}, then deploy again") from error
     return deployed
 
 

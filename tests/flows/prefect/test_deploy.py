@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +260,34 @@ def test_no_server_is_named_or_none_answers(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/api"
         with temporary_settings({PREFECT_API_URL: url}), pytest.raises(StoreError, match="no Prefect server answers"):
             deploy(written(tmp_path), DeployOptions("salon-process"))
+
+
+class _SignInPage(BaseHTTPRequestHandler):
+    """What a proxy answers to whoever is not signed in."""
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        page = b"<html>sign in</html>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    do_GET = do_POST = _answer  # noqa: N815 - the base class's names
+
+
+def test_a_sign_in_page_is_no_prefect_server(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _SignInPage) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{proxy.server_port}/api"
+        says = "does not answer as a Prefect server does .*correct PREFECT_API_URL, then deploy again"
+        with temporary_settings({PREFECT_API_URL: url}), pytest.raises(StoreError, match=says):
+            deploy(written(tmp_path), DeployOptions("salon-process"))
+        proxy.shutdown()
 
 
 def test_the_command_says_what_stands_and_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
