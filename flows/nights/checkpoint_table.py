@@ -48,7 +48,7 @@ def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
         nested = [name for name in _NAMED if frame.schema[name].is_nested()]
         if nested:
             raise InputError(f"{path}: {' and '.join(nested)} must be a text in each row, not a list or an object")
-        days = [None] * frame.height if "date" not in frame.columns else frame["date"].to_list()
+        days = [None] * frame.height if "date" not in frame.columns else _values(frame["date"], path)
         pairs = frame.select(pl.col(_NAMED).cast(pl.String))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"nightly.checkpoints: {path} cannot be read as a table: {error}") from error
@@ -62,6 +62,14 @@ def listed(run: StageContext) -> dict[tuple[str, str], Listed]:
             elif day not in (None, first.made_on):
                 raise InputError(f"{path}: rows {first.row} and {row} give {model}/{name} two dates; keep the right one")
     return found
+
+
+def _values(said: pl.Series, path: Path) -> list[object]:
+    try:
+        return said.to_list()
+    except (ValueError, OverflowError, pl.exceptions.PanicException) as error:  # a year after 9999: times in a wrong unit
+        wrong = f"{path}: the column date, of type {said.dtype}, holds what is no date ({error})"
+        raise InputError(f"{wrong}; are its times in the right unit?") from error
 
 
 def _day(value: object, path: Path, zone: ZoneInfo) -> date | None:

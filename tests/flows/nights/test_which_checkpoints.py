@@ -274,6 +274,16 @@ def test_a_time_in_the_table_is_of_the_day_that_it_was_here(tmp_path: Path, said
     assert find_checkpoints(open_run(file)) == [Checkpoint(MODEL, "step-1", day)]
 
 
+@pytest.mark.parametrize("kind", [pl.Date, pl.Datetime("us")])
+def test_a_date_after_the_year_9999_is_no_fault_of_salons_own(tmp_path: Path, kind: pl.DataType) -> None:
+    """As times are that were written in a wrong unit."""
+    _begin(tmp_path, "step-1")
+    far = pl.Series([10**8 if kind == pl.Date else 10**18]).cast(pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
+    pl.DataFrame({"model": [MODEL], "checkpoint": ["step-1"], "date": far}).write_parquet(tmp_path / "ready.parquet")
+    with pytest.raises(InputError, match=r"the column date, of type Date.*holds what is no date .*right unit\?"):
+        find_checkpoints(open_run(_of_table(tmp_path, "ready.parquet")))
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
