@@ -103,14 +103,14 @@ class RatedState(StrEnum):
 
     RATED = "rated"  # chains of wins and losses connect it with every other rated checkpoint, both ways
     NOT_RATED = "not_rated"  # no finite rating exists; the reason says why
-    BLOCKED = "blocked"  # pairs with some opponents are below the coverage floor, and the others give no rating
+    BLOCKED = "blocked"  # too few pairs with some opponents have a verdict (see `unjudged`), and the others give no rating
 
 
 class RatingReason(StrEnum):
     """Why a checkpoint has no rating, or no interval for it."""
 
     NOT_JUDGED = "not_judged"  # none of its pairs has a verdict
-    UNJUDGED = "unjudged"  # blocked: too few pairs have a verdict in both orders
+    UNJUDGED = "unjudged"  # blocked: too few pairs have a verdict in both orders, or none of one category
     ISLAND = "island"  # no chain of judged pairs leads from it to the rated checkpoints
     WON_ALL = "won_all"  # it, or its group, lost and tied nothing against the rated ones: stronger than any number
     LOST_ALL = "lost_all"  # it, or its group, won and tied nothing against the rated ones: weaker than any number
@@ -122,7 +122,7 @@ class RatingReason(StrEnum):
 class PairReason(StrEnum):
     """Why a row of `preferences` or `position_bias` lacks a figure, if CellReason and ComparisonReason do not say it."""
 
-    UNJUDGED = "unjudged"  # too few pairs have a verdict in both orders (coverage is below the floor), or none has
+    UNJUDGED = "unjudged"  # too few pairs have a verdict in both orders (coverage is below the floor), or none of a category
     STOPPED_EARLY = "stopped_early"  # asking stopped before all planned prompts; only the total that was watched is tested
 
 

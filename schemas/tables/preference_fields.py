@@ -77,7 +77,7 @@ PREFERENCE_RATINGS = (
     count("n_tie", "Pairs that are a tie or whose orders disagree."), count("n_loss", "Pairs that it loses in both orders."),
     count("n_pairs_asked", "Pairs of pictures that were to be judged."),
     replace(COVERAGE, about="Share of the requested verdicts received, over all its pairs."), f.COVERAGE_FLOOR,
-    count("n_opponents_blocked", "Opponents whose pairs with it are below the coverage floor: in neither rating nor rank."),
+    count("n_opponents_blocked", "Opponents with whom too few of its pairs have a verdict: in neither rating nor rank."),
     count("n_pairs_rated", "Judged pairs that the rating uses; null without a rating.", null=True),
 )  # fmt: skip
 PREFERENCE_RATINGS_KEY = ("rubric_id", "dimension", "judge_model", "model", "checkpoint")

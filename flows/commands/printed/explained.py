@@ -14,7 +14,7 @@ from tasks.publish.explain.judgements import Ask, ExplainedJudgement, Request
 from tasks.publish.explain.pairs import ExplainedPair, ExplainedWinRate
 from tasks.publish.standings.exam import drop, fault_name, share
 from tasks.publish.standings.exam import verdict as exam_verdict
-from tasks.publish.standings.pair_boards import counts, verdict, win_rate
+from tasks.publish.standings.pair_boards import counts, too_few_verdicts, verdict, win_rate
 from tasks.publish.standings.wording import percent
 
 
@@ -108,8 +108,7 @@ def _agrees(explained: ExplainedWinRate) -> str:
         return "agrees"
     if row["status"] != CellStatus.BLOCKED:
         return f"not published ({verdict(row)}); the counts agree"
-    received, needed = percent(row["coverage"], beside=row["coverage_floor"]), percent(row["coverage_floor"])
-    return f"not published, {received} of the verdicts received, {needed} needed (gate.min_coverage); the counts agree"
+    return f"not published, {too_few_verdicts(row)}; the counts agree"
 
 
 def _told(pair: ExplainedPair) -> str:

@@ -16,7 +16,7 @@ from schemas.tables.table import Row
 from tasks.aggregate.comparisons.families import Family
 from tasks.aggregate.intervals import LEVEL, Counts, Floats, rounded, t_quantile
 from tasks.aggregate.preferences.davidson import Fit, Tallied, fitted
-from tasks.aggregate.preferences.prompts import PARTS, Meeting
+from tasks.aggregate.preferences.prompts import PARTS, Pairs
 
 Flags = npt.NDArray[np.bool_]
 POINTS = 400 / float(np.log(10))
@@ -28,18 +28,22 @@ CI_METHOD = "sandwich_t_prompts"
 _STILL = 1e-6  # of log-odds: the root of what rounding leaves of a variance that is 0
 
 
-def rated(parts: pl.DataFrame, meetings: Sequence[Meeting], baseline: str | None, floor: float) -> tuple[list[Row], list[Row]]:
+def rated(
+    parts: pl.DataFrame, pairs: Pairs, expected: Sequence[str], baseline: str | None, floor: float
+) -> tuple[list[Row], list[Row]]:
     """Ratings from sums by meeting, category and prompt, of one judge or all; and every two of them, not corrected yet.
 
-    Pairs of two checkpoints that are under the coverage floor are left out, as they give no win rate either. A pair whose orders
-    disagree counts as a tie; each category weighs the same. Points are those above the baseline where it is rated, else above
-    the mean of the rated.
+    Pairs of two checkpoints that are under the coverage floor, or have no verdict in one of the `expected` categories, are left
+    out, as they give no win rate either. A pair whose orders disagree counts as a tie; each category weighs the same. Points are
+    those above the baseline where it is rated, else above the mean of the rated.
     """
+    meetings = pairs.meetings
     met = parts["meeting"].unique().sort().to_numpy()
     names = sorted({end for one in met for end in (meetings[one].a, meetings[one].b)})
     places = {one: k for k, one in enumerate(names)}
     ends = np.array([(places.get(one.a, -1), places.get(one.b, -1)) for one in meetings], dtype=np.int64).reshape(-1, 2)
-    is_under = _under(parts, floor, len(meetings))
+    is_counted = [name in expected for name in pairs.categories]
+    is_under = _under(parts, np.array(is_counted), floor, len(meetings))
     rows = _counted(parts, names, ends, is_under)
     tallied, n_judged = _tallied(parts.filter(pl.Series(~is_under[parts["meeting"].to_numpy()])), ends)
     anchor = next((k for k, one in enumerate(names) if "/".join(one) == baseline), None)
@@ -62,10 +66,13 @@ def rated(parts: pl.DataFrame, meetings: Sequence[Meeting], baseline: str | None
     return rows, list(_compared(placed, fit, _unsaid(met, ends, is_under, n)[np.ix_(core, core)]))
 
 
-def _under(parts: pl.DataFrame, floor: float, n_meetings: int) -> Flags:
-    """Whether each meeting has too few verdicts for a figure; shape (meetings,)."""
-    asked, said = (np.bincount(parts["meeting"], parts[name], n_meetings) for name in ("n_asked", "n_said"))
-    return np.asarray((said == 0) | (said / np.maximum(asked, 1) < floor))
+def _under(parts: pl.DataFrame, is_counted: Flags, floor: float, n_meetings: int) -> Flags:
+    """Whether each meeting has too few verdicts for a figure, in all or in one of the categories counted; shape (meetings,)."""
+    shape = n_meetings, len(is_counted)
+    place = np.ravel_multi_index((parts["meeting"].to_numpy(), parts["category"].to_numpy()), shape)
+    asked, said = (np.bincount(place, parts[name], n_meetings * shape[1]).reshape(shape) for name in ("n_asked", "n_said"))
+    lacks_one = ((asked > 0) & (said == 0) & is_counted).any(axis=1)
+    return np.asarray(lacks_one | (said.sum(axis=1) == 0) | (said.sum(axis=1) / np.maximum(asked.sum(axis=1), 1) < floor))
 
 
 def _unsaid(met: Counts, ends: Counts, is_under: Flags, n: int) -> Flags:

@@ -13,7 +13,6 @@ from schemas.identities import address_id
 from schemas.metrics import is_primary
 from schemas.records import ALL_JUDGES
 from schemas.statuses.cells import CellReason, RatedState, Total
-from schemas.statuses.rows import PairOutcome
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
 from schemas.tables.table import Row, Table
 from tasks.aggregate.comparisons.families import Family, corrected
@@ -61,7 +60,7 @@ def preference_tables(
             check_not_stopped()
             mine = pairs.frame if judge == ALL_JUDGES else pairs.frame.filter(judge_model=judge)
             parts, by_judge = by_prompt(mine, "meeting", "category"), named | {"judge_model": judge}
-            rows, two = rated(parts, pairs.meetings, run.baseline, run.min_coverage)
+            rows, two = rated(parts, pairs, totals, run.baseline, run.min_coverage)
             ratings += [by_judge | row for row in rows]
             evidence = {} if plans is None or judge == ALL_JUDGES else evidence_of(parts, pairs, plans[str(rubric_id), judge])
             found: list[Row] = []
@@ -98,12 +97,14 @@ def _in_families(rows: list[Row], verdicts: pl.DataFrame, run: Settings) -> list
 def categories_of(verdicts: pl.DataFrame, plans: Plans | None = None) -> Categories:
     """By rubric and dimension the categories a total is a mean of: the planned ones, reached or not.
 
-    Without plans those in which any judge gave any verdict; all of them where none did.
+    Without plans those of all pairs, also where nobody gave a verdict. Pairs that nobody could be asked about and that say no
+    category (two lines cut in the middle) open none beside others.
     """
     by = ("rubric_id", "dimension")
-    category, is_judged = pl.col("category").fill_null(Total.UNNAMED.value), pl.col("outcome") != PairOutcome.UNJUDGED.value
-    each = verdicts.group_by(*by).agg(judged=category.filter(is_judged).unique().sort(), all=category.unique().sort())
-    found = {(rubric, key): judged or every for rubric, key, judged, every in each.select(*by, "judged", "all").iter_rows()}
+    category = pl.col("category").fill_null(Total.UNNAMED.value)
+    is_one = pl.col("category").is_not_null() | pl.col("is_planned") if "is_planned" in verdicts.columns else pl.lit(value=True)
+    each = verdicts.group_by(*by).agg(some=category.filter(is_one).unique().sort(), all=category.unique().sort())
+    found = {(rubric, key): some or every for rubric, key, some, every in each.select(*by, "some", "all").iter_rows()}
     if plans is None:
         return found
     return {

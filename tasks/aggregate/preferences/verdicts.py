@@ -12,11 +12,12 @@ _ASKED = ["rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "
 
 
 def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[str, Rubric]) -> pl.DataFrame:
-    """A row for each pair, repeat and dimension: prompt_id, category, PAIR, `first`, `second`, `outcome` and two flags.
+    """A row for each pair, repeat and dimension: prompt_id, category, PAIR, `first`, `second`, `outcome` and three flags.
 
     a is the checkpoint whose name comes first. `first` and `second` say who won where a, or b, was shown first: 1 for a, 0 for
     b, 0.5 for neither, null where the reply could not be read or never came. Two answers that agree are the pair's outcome;
-    two that do not are `order_dependent`. `is_asked`: an order was sent; `is_unanswered`: the reply to an order never came.
+    two that do not are `order_dependent`. `is_planned`: both samples can be judged; `is_asked`: an order was not left out;
+    `is_unanswered`: the reply to an order never came.
     """
     of_pairs = {rubric.id: [one.key for one in rubric.dimensions] for rubric in rubrics.values() if rubric.is_of_pairs}
     mine = judgements.filter(pl.col("rubric_id").is_in(list(of_pairs)), pl.col("second_sample_id").is_not_null())
@@ -39,7 +40,7 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
         sides[f"{name}_b"] = pl.when(is_a_first).then(f"second_{column}").otherwise(column)
     each = asked.select(
         "rubric_id", "rubric_version", "judge_model", "dimension", "repeat", "prompt_id", "category",
-        is_a_first=is_a_first, **sides,
+        is_a_first=is_a_first, **sides, is_planned=pl.col("request_key").is_not_null(),
         is_asked=pl.col("is_asked").fill_null(value=True), is_unanswered=pl.col("is_unanswered").fill_null(value=False),
         won=pl.when(is_a_first).then("score").otherwise(1 - pl.col("score")),
     )  # fmt: skip
@@ -47,7 +48,10 @@ def verdicts(judgements: pl.LazyFrame, scores: pl.LazyFrame, rubrics: Mapping[st
     return (
         each.group_by(*_ASKED)
         .agg(
-            pl.col("prompt_id", "category", *PAIR).first(), pl.col("is_asked", "is_unanswered").any(), first=first, second=second
+            pl.col("prompt_id", "category", *PAIR).first(),
+            pl.col("is_planned", "is_asked", "is_unanswered").any(),
+            first=first,
+            second=second,
         )
         .with_columns(outcome=outcome())
         .sort(*_ASKED)

@@ -151,12 +151,16 @@ def _is_share(row: Mapping[str, Any], again: float | None) -> bool:
 
 
 def _share_again(pairs: Iterable[_Pair], *, is_macro: bool) -> float | None:
-    """The share a wins: of a category's pairs, and for `__macro__` of the categories, a plain mean."""
+    """The share a wins: of a category's pairs, and for `__macro__` of the categories, a plain mean; None where one has none.
+
+    Pairs of no category that nobody could be asked about are of none.
+    """
     categories: dict[str | None, list[float]] = defaultdict(list)
     for pair in pairs:
-        if pair.value is not None:
-            categories[pair.repeats[0][0]["category"] if is_macro else None].append(pair.value)
-    return mean([mean(values) for values in categories.values()]) if categories else None
+        one = pair.repeats[0][0]
+        if not is_macro or one["category"] is not None or one["request_key"] is not None:
+            categories[one["category"] if is_macro else None] += [] if pair.value is None else [pair.value]
+    return mean([mean(values) for values in categories.values()]) if categories and all(categories.values()) else None
 
 
 def _pair(lake: Lake, ids: Mapping[str, str], pairs: Mapping[tuple[str, str], _Pair]) -> Iterator[ExplainedPair]:

@@ -6,7 +6,7 @@ from itertools import groupby
 from schemas.statuses.cells import CellStatus, ComparisonVerdict
 from tasks.publish.standings.answers import best_of, how_sure, listed
 from tasks.publish.standings.between_judges import best_by_each, found_by_each
-from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, verdict, win_rate
+from tasks.publish.standings.pair_boards import VERDICTS, PairBoard, Row, too_few_verdicts, verdict, win_rate
 from tasks.publish.standings.wording import counted, percent
 
 
@@ -68,7 +68,8 @@ def _unjudged(boards: Sequence[PairBoard]) -> str:
 def _sentence(board: PairBoard, row: Row) -> str:
     a, b = board.name(row, "_a"), board.name(row, "_b")
     if row["win_rate"] is None:
-        return f"{a} against {b}: {verdict(row) or 'no figure'}."
+        is_blocked = row["status"] == CellStatus.BLOCKED and row.get("coverage_floor") is not None  # older publications have none
+        return f"{a} against {b}: {verdict(row) or 'no figure'}{f', {too_few_verdicts(row)}' if is_blocked else ''}."
     sure, is_decided = how_sure(row), row["verdict"] in (ComparisonVerdict.HIGHER, ComparisonVerdict.LOWER)
     if row["verdict"] == ComparisonVerdict.FAILURES_COULD_TURN_IT:
         told = (

@@ -136,6 +136,14 @@ def verdict(row: Row) -> str:
     return VERDICTS[row["verdict"]] + (", exploratory" if is_claim and row["is_primary"] is False else "")
 
 
+def too_few_verdicts(row: Row) -> str:
+    """What blocks a win rate: coverage, or that no pair has a verdict, or none of one category."""
+    if row["coverage"] >= row["coverage_floor"]:
+        return "no pair of one category has a verdict" if row["coverage"] else "no pair has a verdict"
+    received, needed = percent(row["coverage"], beside=row["coverage_floor"]), percent(row["coverage_floor"])
+    return f"{received} of the verdicts received, {needed} needed (gate.min_coverage)"
+
+
 def decided(row: Row) -> str:
     """Wins, ties and losses, such as "20–8–10"."""
     return f"{row['n_win']}–{row['n_tie']}–{row['n_loss']}"

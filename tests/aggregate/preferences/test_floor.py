@@ -108,6 +108,32 @@ def test_a_total_that_lacks_a_category_keeps_its_counts_and_has_no_bounds():
     assert (row["status"], row["reason"], row["win_rate"], row["bound_low"]) == ("blocked", "unjudged", None, None)
 
 
+@pytest.mark.parametrize("refused", ["y", None])
+def test_a_category_without_a_verdict_blocks_what_is_a_mean_over_it(refused):
+    """All of its pairs refused: nothing is said of the mean as if it were not there, in no rating and by no rank either."""
+    rows = said("2", "1", "a " * 34 + "b " * 6, "x") + said("2", "1", "? ?", refused)
+    found = tables(rows, floor=0.9)
+    row = the_row(found)
+    assert (row["status"], row["reason"], row["win_rate"], row["verdict"]) == ("blocked", "unjudged", None, None)
+    assert (row["coverage"], row["bound_low"], row["bound_high"]) == (40 / 42, 0.85 / 2, (0.85 + 1) / 2)
+    assert {name: (one["state"], one["rank_low"]) for name, one in ratings(rows).items()} == dict.fromkeys(
+        "12", ("blocked", None)
+    )
+    (both,) = tables(pl.concat([verdicts(rows, "eye"), verdicts(rows, "ear")]), floor=0.9)[PREFERENCE_RATINGS].filter(
+        checkpoint="2", judge_model="__pooled__"
+    ).iter_rows(named=True)  # fmt: skip
+    assert (both["state"], both["reason"], both["rank_low"]) == ("blocked", "unjudged", None)
+
+
+def test_two_cut_lines_are_no_category():
+    """Nobody could be asked about that pair, and what it is of nobody could read: it costs coverage alone."""
+    rows = verdicts(said("2", "1", "a " * 34 + "b " * 6, "x") + said("2", "1", "?", None))
+    cut = rows.with_columns(is_planned=pl.col("category").is_not_null())
+    row, whole = (the_row(tables(some, floor=0.9)) for some in (cut, rows))
+    assert (row["win_rate"], row["n_unjudged"], row["coverage"], row["verdict"]) == (0.85, 1, 40 / 41, "higher")
+    assert whole["win_rate"] is None, "a pair without a category that was asked is of one"
+
+
 @pytest.mark.parametrize(("n_unread", "is_decided"), [(10, True), (11, False)], ids=["on the floor", "under it"])
 def test_what_would_be_blocked_is_asked_on(n_unread, is_decided):
     """Forty wins are decided; with fewer verdicts than may be published the comparison is not left."""

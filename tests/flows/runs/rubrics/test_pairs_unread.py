@@ -1,4 +1,4 @@
-"""Pairs asked twice of a judge that declines a fifth: blocked, they say no rank or rating; let through, each pair is one."""
+"""Pairs without verdicts: blocked, they say no rank or rating; let through, a pair asked twice is one."""
 
 import json
 import re
@@ -9,7 +9,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
+from demo.drawing import draw_png
+from demo.painter import painted_scenes
 from demo.running import running_judge
 from demo.truth import MACRO
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
@@ -141,3 +144,46 @@ def test_comparisons_that_would_be_blocked_are_asked_to_the_end(tmp_path: Path, 
     blocked = totals.filter(status="blocked")
     assert blocked.height >= 1
     assert blocked.select("n_pairs", "is_stopped_early").unique().rows() == [(60, False)]
+
+
+def test_a_category_that_the_judge_refuses_blocks_the_total_and_two_cut_lines_do_not(
+    tmp_path: Path, judge_url: str, salon: Callable[..., Said]
+) -> None:
+    """The judge refuses what is none of its scenes: both pictures of the prompts of `y`."""
+    scenes = list(painted_scenes(seed=1))
+    prompts = list(dict.fromkeys(one.prompt for one in scenes))[:12]
+    file = (
+        FILE.format(url=judge_url).replace('"geneval"', '"manifest"').replace("repeats = 2\n", "").replace("per_prompt = 2\n", "")
+    )
+    (tmp_path / "b.toml").write_text(file.replace("[[sources]]", '[[sources]]\nmodel = "demo-painter"').replace("{model}/", ""))
+    for place, checkpoint in enumerate(("step-1000", "step-2000")):
+        folder = tmp_path / "scenes" / checkpoint
+        folder.mkdir(parents=True)
+        lines = []
+        for number, prompt in enumerate(prompts):
+            (folder / f"{number}.png").write_bytes(draw_png(scenes[12 * place + number].scene))
+            lines.append(json.dumps({"image": f"{number}.png", "prompt": prompt, "category": "x"}))
+        (folder / "manifest.jsonl").write_text("\n".join([*lines, '{"image": "0.png", "prom']))
+    assert salon("run", "b.toml").code == 0
+    _, tables = latest(tmp_path)
+    (row,) = tables[PREFERENCES].filter(category=MACRO, dimension="overall_score").iter_rows(named=True)
+    assert (row["n_pairs"], row["n_unjudged"], row["win_rate"] is None) == (13, 1, False), (
+        "of the cut lines coverage alone is less"
+    )
+    assert json.loads(salon("explain", row["pair_id"], "--json").out)["is_reproduced"]
+
+    for checkpoint, shade in (("step-1000", 50), ("step-2000", 200)):
+        folder = tmp_path / "scenes" / checkpoint
+        Image.new("RGB", (64, 64), (shade, shade, shade)).save(folder / "plain.png")
+        with (folder / "manifest.jsonl").open("a") as manifest:
+            manifest.write("\n" + json.dumps({"image": "plain.png", "prompt": "fog", "category": "y"}))
+    said = salon("run", "b.toml")
+    assert said.code == 1
+    assert "step-2000 against step-1000: unjudged, no pair of one category has a verdict." in said.out
+    made, tables = latest(tmp_path)
+    (row,) = tables[PREFERENCES].filter(category=MACRO, dimension="overall_score").iter_rows(named=True)
+    assert (row["status"], row["coverage"], row["coverage_floor"]) == ("blocked", 12 / 14, 0.8)
+    assert row["bound_high"] - row["bound_low"] == pytest.approx(0.5)
+    told = salon("explain", row["pair_id"], "--publication", made.name).out
+    assert "not published, no pair of one category has a verdict; the counts agree" in told
+    assert salon("verify", made, "--file", "b.toml").code == 0
