@@ -214,6 +214,20 @@ def test_where_categories_are_too_small_the_means_over_all_images_answer(make_ru
     assert told[2:] == ["No score is missing."]
 
 
+def test_the_answer_over_all_images_counts_what_the_two_lack_and_nobody_else(make_rubric, all_tables):
+    """1 lacks three scores, its successor 2 five, and the newest eight, in ten categories of three prompts."""
+    rows = [
+        row | {"scores": {"q": FAILS if row["prompt"] in PROMPTS[:n_lost] else row["scores"]["q"]}}
+        for name, n_lost in (("1", 3), ("2", 5), ("3", 8))
+        for place in range(10)
+        for row in over(PROMPTS[place::10], name, lambda n, level=int(name): level + n % 3, f"c{place}")
+    ]
+    tables = {TABLES[name]: frame for name, frame in all_tables(rows, make_rubric({None: ("q",)})).items()}
+    ((_, told),) = answers_of(placed(tables), tables[COMPARISONS]).items()
+    assert told[1].startswith(f"{MICRO}Because of failures, 3 cannot be told from 2")
+    assert told[1].endswith(", but the 8 of 30 scores that 3 lacks and the 5 of 30 scores that 2 lacks could turn it.")
+
+
 @pytest.mark.parametrize(("n_lost", "is_told"), [(7, True), (2, False)], ids=["under the floor", "above it"])
 def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric, all_tables, n_lost, is_told):
     rows = [

@@ -19,8 +19,7 @@ def answers(rows: Sequence[Row]) -> list[str]:
     measures = {measure(row) for row in rows}
     said = _best(ranked, name, measures)
     for one, mine in [*newest_of(compared, name).items()][:N_NAMED]:
-        other = [row for row in rows if (row["model"], row["checkpoint"]) == (mine[0]["model"], mine[0]["predecessor"])]
-        said += [against_the_one_before(one, mine, other, measures), *_the_very_same(one, mine)]
+        said += [against_the_one_before(one, mine, rows, measures), *_the_very_same(one, mine)]
     return [*said, *not_ranked(rows, name), missing(rows)]
 
 
@@ -123,10 +122,10 @@ def newest_of(compared: Sequence[Row], name: Callable[[Row], str]) -> dict[str, 
     return newest
 
 
-def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row], measures: set[tuple[str, str]]) -> str:
+def against_the_one_before(one: str, rows: Sequence[Row], everyone: Sequence[Row], measures: set[tuple[str, str]]) -> str:
     """What a checkpoint's differences to its predecessor say, one row a measure; why there is none where none was tested.
 
-    `before`: the predecessor's own rows. `measures`: all there are, also those in which the two were not compared.
+    `everyone`: the rows of all checkpoints. `measures`: all there are, also those in which the two were not compared.
     """
     other, where = rows[0]["predecessor"], _in(map(measure, rows), measures)
     tested = [row for row in rows if row["verdict_predecessor"] is not None]
@@ -139,7 +138,9 @@ def against_the_one_before(one: str, rows: Sequence[Row], before: Sequence[Row],
     n_open, n_turned = n[ComparisonVerdict.OPEN], n[ComparisonVerdict.FAILURES_COULD_TURN_IT]
     open_told = f"These prompts cannot tell {one} from {other}{where if len(rows) == 1 else ''}"
     if len(rows) == 1 and n_turned:
-        missed = _missed([(one, rows[0]), *((other, row) for row in before if measure(row) == measure(rows[0]))])
+        held = rows[0]["model"], other, measure(rows[0])
+        before = [row for row in everyone if (row["model"], row["checkpoint"], measure(row)) == held]
+        missed = _missed([(one, rows[0]), *((other, row) for row in before)])
         told = f"Because of failures, {one} cannot be told from {other}{where}"
         return f"{told}: {_figure(rows[0])} ({sure}), but {missed} could turn it."
     if len(rows) == 1:
