@@ -138,7 +138,9 @@ SMALLEST_CATEGORY = text(
 )
 N_PROMPTS_MOST = count("n_prompts_largest_category", "Prompts with a score in the largest of these categories.", null=True)
 N_PROMPTS_NEEDED = count("n_prompts_needed", "Shared prompts that a comparison needs in each category.")
-SHARED_ESTIMATE = number("shared_estimate", "The mean over the n_shared_prompts alone; null without a rank.")
+SHARED_ESTIMATE = number(
+    "shared_estimate", "The mean over the n_shared_prompts alone; null without a rank, or if a category has none of them."
+)
 IS_REORDERED = flag(
     "is_reordered",
     "Whether the means over shared prompts put this checkpoint and another ranked one in the opposite order.",

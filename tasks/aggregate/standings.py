@@ -139,20 +139,21 @@ def _over_shared_prompts(kept: Sequence[Contestant], place: str, expected: froze
     if not kept:
         return {}
     parts: dict[Contestant, list[float]] = {one: [] for one in kept}
-    n_shared = 0
+    n_shared, is_whole = 0, True
     for name in strata_names(kept[0], place, expected):
         scored = {one: part.scored for one in kept if (part := one.part(name)) and part.scored is not None}
-        if len(scored) < len(kept):
-            return {one: {"n_shared_prompts": 0} for one in kept}
-        prompts = scored[kept[0]][3]
-        for one in kept[1:]:
+        prompts = scored[kept[0]][3] if len(scored) == len(kept) else np.empty(0)
+        for one in kept[1:] if len(prompts) else ():
             prompts = np.intersect1d(prompts, scored[one][3], assume_unique=True)
-        if not len(prompts):
-            return {one: {"n_shared_prompts": 0} for one in kept}
         n_shared += len(prompts)
+        if not len(prompts):
+            is_whole = False
+            continue
         for one, (sums, counts, _, mine) in scored.items():
             rows = np.isin(mine, prompts)
             parts[one].append(float(sums[rows].sum()) / int(counts[rows].sum()))
+    if not is_whole:  # no mean over all categories is of prompts that all have
+        return {one: {"n_shared_prompts": n_shared} for one in kept}
     shared = {one: math.fsum(means) / len(means) for one, means in parts.items()}
     own = {one: one.cells[place]["estimate"] for one in kept}
     return {

@@ -214,6 +214,45 @@ def test_where_categories_are_too_small_the_means_over_all_images_answer(make_ru
     assert told[2:] == ["No score is missing."]
 
 
+def test_who_shares_no_prompt_of_one_category_shares_those_of_the_others(make_rubric, all_tables):
+    """The list of one category was renewed; the oldest was asked both lists, and the newest is ranked with it."""
+    old, new = [f"old {n}" for n in range(6)], [f"new {n}" for n in range(6)]
+    rows = [
+        row
+        for place, (name, other) in enumerate((("1", old + new), ("2", old), ("3", new)))
+        for category, some in (("x", PROMPTS[: (30, 20, 25)[place]]), ("y", other))
+        for row in over(some, name, lambda n, level=2 * place: level + (n * (level + 1)) % 4 / 2, category)
+    ]
+    tables = {TABLES[name]: frame for name, frame in all_tables(rows, make_rubric({None: ("q",)}, report_by="category")).items()}
+    compared = tables[COMPARISONS].filter(checkpoint_a="3", checkpoint_b="2", comparison="predecessor").sort("category")
+    assert compared.select("category", "n_prompts_paired", "win", "reason").rows() == [
+        ("__macro__", 20, 20, "too_few_paired_prompts"), ("__micro__", 20, 20, None), ("x", 20, 20, None),
+        ("y", 0, 0, "dataset_differs"),
+    ]  # fmt: skip
+    ((_, told),) = answers_of(placed(tables), tables[COMPARISONS]).items()
+    assert told[1] == "3 was not compared with 2: they share too few prompts, of a category or in all."
+    assert told[2].startswith("2: no rank: in a category it shares fewer prompts with another checkpoint than the 5 needed")
+    assert told[2].endswith("over all categories it shares up to 26.")
+    assert told[3].startswith(f"{MICRO}3 is better than 2: ")
+
+
+def test_prompts_that_all_ranked_share_are_counted_where_a_category_has_none(make_rubric, all_tables):
+    """In y every two share five prompts, and all three none: a mean over prompts that all have is not to be had."""
+    of_pair = {two: [f"{two} {n}" for n in range(5)] for two in ("12", "13", "23")}
+    rows = [
+        row
+        for name in "123"
+        for category, some in (("x", PROMPTS), ("y", [p for two, mine in of_pair.items() if name in two for p in mine]))
+        for row in over(some, name, lambda n, level=int(name): 2 * level + n % 3, category)
+    ]
+    found = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"))
+    columns = ("state", "n_shared_prompts", "shared_estimate")
+    assert {tuple(row[c] for c in columns) for row in standings(found).values()} == {("ranked", 30, None)}
+    tables = {TABLES[name]: frame for name, frame in found.items()}
+    ((_, told),) = answers_of(placed(tables)).items()
+    assert told[0] == "3 is the best of 3, compared in pairs: 30 prompts have a score of all 3."
+
+
 def test_the_answer_over_all_images_counts_what_the_two_lack_and_nobody_else(make_rubric, all_tables):
     """1 lacks three scores, its successor 2 five, and the newest eight, in ten categories of three prompts."""
     rows = [

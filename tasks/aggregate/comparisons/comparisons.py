@@ -177,7 +177,7 @@ def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     both = [(a.part(name), b.part(name)) for name in names]
     found = [paired(one, other, width) for one, other in both if one is not None and other is not None]
     strata = [one for one in found if one is not None]
-    if len(strata) < len(names):
+    if not strata:
         return _null(ComparisonReason.DATASET_DIFFERS)
     joint = mean_of_paired(strata) if category == Total.MACRO else strata[0]
     counts: Row = {"n_prompts_paired": joint.n_prompts, "win": joint.win, "tie": joint.tie, "loss": joint.loss}
@@ -186,7 +186,7 @@ def _figures(a: Contestant, b: Contestant, category: str, how: _How) -> Row:
     floor = how.statistics.min_paired_prompts
     planned = names if category != Total.MICRO else [*(how.expected | a.tally.categories.keys())]
     look = look_of(a.tally.reached, b.tally.reached, planned, floor, is_pooled=category == Total.MICRO)
-    too_few = min(stratum.n_prompts for stratum in strata) < floor
+    too_few = len(strata) < len(names) or min(stratum.n_prompts for stratum in strata) < floor
     if too_few or look is None or joint.se is None or joint.df is None:
         return _null(ComparisonReason.TOO_FEW_PAIRED_PROMPTS) | counts
     row: Row = counts | {"delta": joint.delta, "se": joint.se, "df": joint.df, "width": width, "at": look}

@@ -87,15 +87,14 @@ def over_all_images(rows: Sequence[Row], cells: pl.DataFrame, comparisons: pl.Da
     `rows` are one judge's headline standings in a rubric, `cells` and `comparisons` those of all.
     """
     too_few = {CellReason.TOO_FEW_PROMPTS, ComparisonReason.TOO_FEW_PAIRED_PROMPTS}
-    unranked = [
-        row for row in rows if row["category"] == Total.MACRO and row["standing_reason"] in too_few and row["n_categories"]
-    ]
-    if not unranked or comparisons is None:
+    means = [row for row in rows if row["category"] == Total.MACRO and row["n_categories"]]
+    lacking = [row for row in means if not too_few.isdisjoint((row["standing_reason"], row["reason_predecessor"]))]
+    if not lacking or comparisons is None:
         return []
     key = [*ADDRESS[:-1]]
     micro = with_comparisons(means_for_prompts_like_these(cells).filter(category=Total.MICRO.value), comparisons)
     whole = micro.rows_by_key(key, named=True, unique=True)
-    instead = [{**row, **{name: whole[tuple(row[one] for one in key)][name] for name in _DIFFERENCE}} for row in unranked]
+    instead = [{**row, **{name: whole[tuple(row[one] for one in key)][name] for name in _DIFFERENCE}} for row in lacking]
     found = newest_of([row for row in instead if row["verdict_predecessor"] is not None], namer(rows))
     measures = {(row["dimension"], row["category"]) for row in rows}
     what = f"Over all images, whatever their category (exploratory; salon table --category {Total.MICRO.value})"
