@@ -24,7 +24,7 @@ from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, is_published, publi
 from tasks.publish.identity import judge_name
 from tasks.publish.pointer import read_pointer
 from tasks.publish.promotion import standing_in, why_not_current
-from tasks.publish.reading import Publication, find_in, load_cells, look_again
+from tasks.publish.reading import Publication, checked_file, find_in, load_cells, look_again
 from tasks.publish.standings.pair_boards import boards_in, n_rates
 from tasks.verify.publication import read_provenance
 
@@ -172,6 +172,6 @@ def _advice(found: Publication, day: str, max_usd: float | None) -> str:
 
 
 def _lacks_pairs(found: Publication, of: pl.Expr) -> bool:
-    path = found.folder / f"{PREFERENCES.name}.parquet"
-    pairs = pl.read_parquet(bring(path)) if path.name in found.files else PREFERENCES.empty()
+    name = f"{PREFERENCES.name}.parquet"
+    pairs = pl.read_parquet(checked_file(found, name)) if name in found.files else PREFERENCES.empty()
     return "n_unanswered" in pairs.columns and pairs.filter(of)["n_unanswered"].sum() > 0

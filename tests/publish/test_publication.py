@@ -14,6 +14,7 @@ from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.published import BENCHMARK_LONG, HEALTH
 from tasks.publish.folders import POINTER, is_published, publication_folder
 from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
+from tasks.publish.standings.pair_boards import boards_in
 
 FILES = [
     "benchmark_long.csv", "benchmark_long.parquet", "checks.parquet", "leaderboard.md", "leaderboard.tex", "manifest.json",
@@ -154,6 +155,9 @@ def test_a_changed_file_is_not_read(tmp_path, small_cells, put):
         load_cells(found)
     with pytest.raises(CorruptLakeError):
         checked_file(found, "no such file")
+    (published.folder / "preferences.parquet").write_bytes(b"garbage")
+    with pytest.raises(CorruptLakeError, match=r"a table of pairs in .* is not what was published"):
+        boards_in(published.folder)
     (published.folder / "manifest.json").write_bytes(b"{}")
     with pytest.raises(CorruptLakeError, match="deleted or changed"):
         current(tmp_path)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from schemas.errors import CorruptLakeError
 from schemas.lineage import Checkpoint
 from schemas.statuses.cells import Total
 from schemas.statuses.people import Against, AgreementMetric, Assessor
@@ -32,7 +33,7 @@ from tasks.lake.small_files import read_files
 from tasks.publish.caveats import Newer, newer_than
 from tasks.publish.folders import AGREEMENTS, INDEX, LAYOUT, PARTITIONS_PAGE, POINTER, REPORT
 from tasks.publish.pointer import read_pointer
-from tasks.publish.reading import Publication, readable
+from tasks.publish.reading import Publication, checked_file, readable
 from tasks.publish.report.boards import Board, answers_first, boards, glance, newest
 from tasks.publish.report.environment import render
 from tasks.publish.report.night_series import Nights, nights
@@ -85,8 +86,8 @@ class Benchmark:
 def write_index(lake_root: Path, behind: Behind = lambda *_: ()) -> Path:
     """Write the index atomically and return its path. Opens one publication of each benchmark, however many there are.
 
-    A benchmark whose pointer, or the manifest it names, is not whole is named, and not shown. Raises StoreError where the disk
-    refuses.
+    A benchmark whose pointer, or what it shows of the publication that it names, is not whole is named, and not shown. Raises
+    StoreError where the disk refuses.
     """
     home = lake_root / "publish" / LAYOUT
     with locked(lake_root, "index"):  # of two runs that end together the later one lists both
@@ -111,17 +112,28 @@ def index_page(lake_root: Path, behind: Behind) -> bytes:
     gone, faults = each_taken_back(lake_root, [one.publication_id for one in whole])
     faults |= {id_: str(error) for id_, error in spoiled.items()}
     for name in newest_first:
-        made = _benchmark(home, name, by_name[name], gone, n_left, behind(lake_root, name))
+        try:
+            made = _benchmark(home, name, by_name[name], gone, n_left, behind(lake_root, name))
+        except (CorruptLakeError, OSError) as error:  # what one benchmark lost ends no run of another
+            faults[name] = str(error)
+            continue
         n_left -= len(made.nights.figures) if made.nights else 0
         found.append(made)
+    try:
+        runs = _last_runs(lake_root)
+    except CorruptLakeError as error:
+        runs, faults[RUNS.name] = [], str(error)
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
     told = {one.newer.publication_id for one in found if one.newer}
     not_read = list(dict.fromkeys(fault for id_, fault in faults.items() if id_ not in told))  # of a pointer once
-    return render("index.html.j2", benchmarks=found, not_read=not_read, runs=_last_runs(lake_root), tables=tables)
+    return render("index.html.j2", benchmarks=found, not_read=not_read, runs=runs, tables=tables)
 
 
 def _run_date(home: Path, mine: Sequence[Publication]) -> str:
-    return mine[-1].run_date if mine else (read_pointer(home / AGREEMENTS) or {}).get("run_date", "")
+    try:
+        return mine[-1].run_date if mine else (read_pointer(home / AGREEMENTS) or {}).get("run_date", "")
+    except CorruptLakeError:
+        return ""  # _agreement() says so
 
 
 def _benchmark(
@@ -132,7 +144,7 @@ def _benchmark(
         for one in sorted(mine, key=lambda one: (one.run_date, one.is_current, one.publication_id), reverse=True)
     ]
     current = next((one for one in mine if one.is_current), None)
-    tables = _small_tables(current.folder) if current else {}
+    tables = _small_tables(current) if current else {}
     headlines = [board for board in boards(tables) if board.is_headline] if current else []
     pairs = pair_boards(tables)
     return Benchmark(
@@ -151,9 +163,9 @@ def _benchmark(
     )
 
 
-def _small_tables(folder: Path) -> dict[Table, pl.DataFrame]:
-    paths = {table: folder / f"{table.name}.parquet" for table in _SMALL}
-    return {table: pl.read_parquet(path) for table, path in paths.items() if bring(path).is_file()}
+def _small_tables(publication: Publication) -> dict[Table, pl.DataFrame]:
+    names = {table: f"{table.name}.parquet" for table in _SMALL if f"{table.name}.parquet" in publication.files}
+    return {table: pl.read_parquet(checked_file(publication, name)) for table, name in names.items()}
 
 
 def _link(publication: Publication) -> str | None:
@@ -175,7 +187,7 @@ def _agreement(home: Path) -> list[Row]:
     path = home / AGREEMENTS / pointer["publication_id"] / f"{AGREEMENT.name}.parquet" if pointer else None
     if path is None or not bring(path).is_file():
         return []
-    rows = pl.read_parquet(path).filter(
+    rows = read_files([path], AGREEMENT).filter(
         metric=AgreementMetric.SPEARMAN.value,
         against=Against.RATERS_MEAN.value,
         model=ALL,

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from schemas.errors import CorruptLakeError
 from schemas.metrics import is_headline
 from schemas.statuses.cells import CellStatus, ComparisonVerdict, Total
 from schemas.tables.published import POSITION_BIAS, PREFERENCE_RATINGS, PREFERENCES
@@ -201,9 +202,13 @@ def pair_lines(board: PairBoard) -> list[tuple[str, ...]]:
 
 
 def boards_in(folder: Path) -> list[PairBoard]:
-    """pair_boards() of a publication's folder."""
+    """pair_boards() of a publication's folder. Raises CorruptLakeError."""
     paths = {table: bring(folder / f"{table.name}.parquet") for table in (PREFERENCES, PREFERENCE_RATINGS, POSITION_BIAS)}
-    return pair_boards({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()})
+    try:
+        return pair_boards({table: pl.read_parquet(path) for table, path in paths.items() if path.is_file()})
+    except pl.exceptions.PolarsError as error:
+        said = f"a table of pairs in {folder} is not what was published ({str(error)[:200]})"
+        raise CorruptLakeError(f"{said}; restore it, or move the folder away and run again") from error
 
 
 def pair_notes(boards: Sequence[PairBoard]) -> str:

@@ -126,6 +126,35 @@ def test_a_benchmark_whose_current_publication_cannot_be_read_is_named_and_not_s
     assert "All 1 publications" not in page
 
 
+SPOILED = ["nightly/{}/benchmark_long.parquet", "nightly/{}/comparisons.parquet", "nightly/{}/standings.parquet",
+           "nightly/drift.json", "nightly/agreement/latest.json", "nightly/agreement/{}/agreement.parquet"]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoiled", SPOILED)
+def test_what_one_benchmark_lost_is_named_and_the_others_are_shown(tmp_path, small, publish_one, spoiled):
+    """Every run, of any benchmark, ends with the index."""
+    published = publish_one(tmp_path, small, 0)
+    publish_one(tmp_path, small, 0, benchmark="weekly")
+    agreement = published.folder.parent / "agreement"
+    agreement.mkdir()
+    shutil.copy(published.folder / "../latest.json", agreement)
+    path = published.folder.parents[1] / spoiled.format(published.folder.name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"garbage")
+    page = write_index(tmp_path).read_text()
+    assert (page.count(str(path)), page.count('class="chip bad">not read<')) == (1, 1)
+    assert [">weekly</h2>" in page, ">nightly</h2>" in page] == [True, False]
+
+
+def test_a_spoiled_row_of_runs_is_named(tmp_path, small, publish_one):
+    publish_one(tmp_path, small, 0)
+    record(Lake(tmp_path), 0)
+    (path,) = (tmp_path / "runs").glob("*.parquet")
+    path.write_bytes(b"garbage")
+    page = write_index(tmp_path).read_text()
+    assert (page.count(str(path)), ">nightly</h2>" in page) == (1, True)
+
+
 def test_runs_are_shown_newest_first_with_cost_and_what_was_stored(tmp_path, small, publish_one):
     publish_one(tmp_path, small, 0)
     lake = Lake(tmp_path)
