@@ -109,19 +109,24 @@ def checks(tables: Mapping[Table, pl.DataFrame]) -> Checks:
 def jury_told(rows: list[Row], headlines: Sequence[Board]) -> dict[str, str]:
     """Of each rubric how far all its judges agree on single samples, in a sentence. The whole table is further down."""
     main = {(board.rubric_id, board.dimension) for board in headlines}
-    found: dict[str, list[float]] = defaultdict(list)
+    found: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         is_of_all = row["judge_a"] == row["judge_b"] and row["metric"] == AgreementMetric.KRIPPENDORFF_ALPHA
         if is_of_all and (row["rubric_id"], row["dimension"]) in main and row["estimate"] is not None:
-            found[row["rubric_id"]].append(row["estimate"])
+            found[row["rubric_id"]].append(row)
     return {
-        rubric_id: "On single samples they agree with Krippendorff's alpha "
-        + (least if least == most else f"{least} to {most}, by checkpoint")
-        + " (1: always, 0: no more than by chance)."
+        rubric_id: f"On single samples they agree with Krippendorff's alpha {_from_to(mine)} "
+         "(1: always, 0: no more than by chance)."
         + _rests_on([row for board in headlines if board.rubric_id == rubric_id for row in board.rows])
-        for rubric_id, alphas in found.items()
-        for least, most in [(number(min(alphas)), number(max(alphas)))]
+        for rubric_id, mine in found.items()
     }
+
+
+def _from_to(rows: list[Row]) -> str:
+    """The lowest and the highest estimate, and what they differ by."""
+    least, most = (number(end(row["estimate"] for row in rows)) for end in (min, max))
+    of = {"dimension": {row["dimension"] for row in rows}, "checkpoint": {(row["model"], row["checkpoint"]) for row in rows}}
+    return least if least == most else f"{least} to {most}, by {' and '.join(name for name, some in of.items() if len(some) > 1)}"
 
 
 def _rests_on(cells: list[Row]) -> str:

@@ -3,6 +3,7 @@
 import io
 import random
 import re
+from dataclasses import replace
 
 import duckdb
 import polars as pl
@@ -19,7 +20,9 @@ from tasks.publish.latex import escape_latex
 from tasks.publish.leaderboard import answers_of, leaderboard_page, leaderboard_rows
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report import formats
+from tasks.publish.report.boards import boards
 from tasks.publish.report.gallery import Gallery
+from tasks.publish.report.page import jury_told
 from tasks.publish.standings.categories import weights
 from tasks.publish.standings.placed_cells import placed
 from tasks.publish.standings.wording import difference, rank
@@ -156,6 +159,25 @@ def test_ranks_and_colours_are_explained_where_there_are_ranks(made_of, n_checkp
     assert ("Means with their ranks" in page, "None has a rank: the sentences above say why." in page) == (
         n_checkpoints == 2, n_checkpoints == 1,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ([("looks", "1"), ("text", "1")], "0.04 to 0.95, by dimension ("),
+        ([("looks", "1"), ("looks", "2")], "0.04 to 0.95, by checkpoint ("),
+        ([("looks", "1"), ("text", "2")], "0.04 to 0.95, by dimension and checkpoint ("),
+    ],
+)
+def test_how_far_judges_agree_is_said_by_what_it_differs_by(small, of, said):
+    board = next(board for board in boards(small.tables) if board.is_headline)
+    jury = {"model": "north", "metric": "krippendorff_alpha", "judge_a": "__jury__", "judge_b": "__jury__"}
+    rows = [
+        jury | {"rubric_id": board.rubric_id, "dimension": dimension, "checkpoint": checkpoint, "estimate": estimate}
+        for (dimension, checkpoint), estimate in zip(of, (0.946, 0.038), strict=True)
+    ]
+    (told,) = jury_told(rows, [replace(board, dimension=name) for name in ("looks", "text")]).values()
+    assert said in told
 
 
 def test_what_all_judges_say_stands_before_what_each_says(made_of):
