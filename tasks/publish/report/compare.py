@@ -161,22 +161,25 @@ def _prompts(
     places: Mapping[str, Shown],
     twins: Mapping[str, str],
 ) -> list[Prompt]:
-    by_prompt: dict[str, list[Shot]] = defaultdict(list)
+    by_prompt: dict[tuple[str, str | None], list[Shot]] = defaultdict(list)  # a prompt may stand in two categories
     for row in page:
         said = texts.get(row["sample_id"], {})
         told = {one: text for one, text in said.items() if text and one not in ("prompt", "source_key")}
-        by_prompt[row["prompt_id"]].append(
+        by_prompt[row["prompt_id"], row["category"]].append(
             Shot(
                 row["sample_id"], f"s-{row['sample_id'][:_ID]}", row["model"], row["checkpoint"], row["category"], told,
                 said.get("source_key") or "", asks[row["sample_id"]], places.get(row["sample_id"]), twins.get(row["sample_id"]),
             )
         )  # fmt: skip
-    found = []
-    for prompt_id, shots in by_prompt.items():
+    found: list[Prompt] = []
+    for (prompt_id, category), shots in by_prompt.items():
         said = texts.get(shots[0].sample_id, {})
         text = said.get("prompt") or said.get("question") or said.get("reference") or shots[0].source_key
         columns = [(one, [shot for shot in shots if (shot.model, shot.checkpoint) == one]) for one in contestants]
-        found.append(Prompt(f"p-{prompt_id[:_ID]}", text or "", shots[0].category, [c for c in columns if c[1]]))
+        anchor = f"p-{prompt_id[:_ID]}"
+        n_before = sum(one.anchor.startswith(anchor) for one in found)
+        anchor = f"{anchor}-{n_before + 1}" if n_before else anchor
+        found.append(Prompt(anchor, text or "", category, [c for c in columns if c[1]]))
     return found
 
 

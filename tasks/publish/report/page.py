@@ -116,7 +116,7 @@ def jury_told(rows: list[Row], headlines: Sequence[Board]) -> dict[str, str]:
             found[row["rubric_id"]].append(row)
     return {
         rubric_id: f"On single samples they agree with Krippendorff's alpha {_from_to(mine)} "
-         "(1: always, 0: no more than by chance)."
+        "(1: always, 0: no more than by chance)."
         + _rests_on([row for board in headlines if board.rubric_id == rubric_id for row in board.rows])
         for rubric_id, mine in found.items()
     }

@@ -4,6 +4,7 @@ import html
 import io
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import polars as pl
@@ -93,6 +94,17 @@ def test_the_start_goes_by_the_primary_dimension_and_the_order_of_checkpoints_th
     accuracy = small.lake.scan(SCORES, IDS["reading_id"]).filter(dimension="accuracy").collect()["score"].to_list()
     shown = [score for _, _, _, (score,), _ in json.loads(html.unescape(index))["shots"]]
     assert sorted(shown) == sorted(accuracy)
+
+
+def test_a_prompt_of_two_categories_is_shown_and_compared_in_each(made_of):
+    made = made_of(n_prompts=2, categories=["colors", "counting"], prompt=lambda _: "two red cars")
+    found = texts(pages_of(made))
+    (index,) = (json.loads(html.unescape(one)) for one in re.findall(r'data-index="([^"]+)"', found[START]))
+    assert [category for _, category, _, _ in index["prompts"]] == [1, 2]
+    assert Counter(prompt for prompt, *_ in index["shots"]) == {0: 6, 1: 6}
+    anchors = [anchor for *_, anchor in index["prompts"]]
+    assert len(set(anchors)) == 2
+    assert [found["pictures-001.html"].count(f'id="{anchor}"') for anchor in anchors] == [1, 1]
 
 
 def test_of_one_judge_there_is_no_choice_of_judge(small):
