@@ -19,7 +19,6 @@ from schemas.statuses.cells import CellStatus
 from schemas.statuses.rows import UNANSWERED
 from schemas.tables.published import PREFERENCES
 from tasks.context import StageContext
-from tasks.lake.object_store.cache_folder import bring
 from tasks.publish.folders import LAYOUT, MANIFEST, POINTER, is_published, publication_folder
 from tasks.publish.identity import judge_name
 from tasks.publish.pointer import read_pointer

@@ -1,11 +1,9 @@
 """The lake: how its tables are laid out, and their only reader. They are written in writing.py and declared in schemas/tables.
 
-Layout, below the lake's root: `<table>/<key_name>=<key>/part-00000.parquet`, one file per shard; the completion marker
-in `complete/<table>/<key>.json`, written last, outside the data so that a folder scan meets Parquet files alone;
-`staging/` for what is being written; `locks/`. A partition never changes after its marker is there: readers see all or nothing.
-
-A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its working folder, from which parts are sent and into which
-they are fetched as they are asked for (object_store/).
+Layout, below the lake's root: `<table>/<key_name>=<key>/part-00000.parquet`, one file per shard; the completion marker in
+`complete/<table>/<key>.json`, written last; `staging/` for what is being written; `locks/`. A partition never changes after its
+marker is there: readers see all or nothing. A lake may stand in a bucket (`s3://bucket/prefix`): then the root is its working
+folder, from which parts are sent and into which they are fetched as they are asked for (object_store/).
 """
 
 import json
