@@ -267,21 +267,25 @@ def test_the_answer_over_all_images_counts_what_the_two_lack_and_nobody_else(mak
     assert told[1].endswith(", but the 8 of 30 scores that 3 lacks and the 5 of 30 scores that 2 lacks could turn it.")
 
 
-@pytest.mark.parametrize(("n_lost", "is_told"), [(7, True), (2, False)], ids=["under the floor", "above it"])
-def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric, all_tables, n_lost, is_told):
+@pytest.mark.parametrize(
+    ("cats", "name", "n_lost", "is_told"),
+    [("cats", "cats", 7, True), ("cats", "cats", 2, False), (None, "those without a category", 7, True)],
+    ids=["under the floor", "above it", "without a category"],
+)
+def test_a_category_blocked_on_its_own_is_told_where_its_mean_is_not(make_rubric, all_tables, cats, name, n_lost, is_told):
     rows = [
         row
-        for name in "12"
-        for category, some in (("cats", PROMPTS[:10]), ("dogs", PROMPTS[10:]))
-        for row in over(some, name, lambda n: n % 5, category)
+        for checkpoint in "12"
+        for category, some in ((cats, PROMPTS[:10]), ("dogs", PROMPTS[10:]))
+        for row in over(some, checkpoint, lambda n: n % 5, category)
     ]
-    lost = [row for row in rows if row["checkpoint"] == "1" and row["category"] == "cats"][:n_lost]
+    lost = [row for row in rows if row["checkpoint"] == "1" and row["category"] == cats][:n_lost]
     for row in lost:
         row["scores"] = {"q": FAILS}
     tables = all_tables(rows, make_rubric({None: ("q",)}, report_by="category"), min_coverage=0.7)
     ((_, said),) = answers_of(placed({TABLES[name]: frame for name, frame in tables.items()})).items()
     told = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score: "
-    assert (said[-1] == f"{told}cats of 1 (30.0 %).") == is_told
+    assert (said[-1] == f"{told}{name} of 1 (30.0 %).") == is_told
 
 
 @pytest.mark.parametrize(

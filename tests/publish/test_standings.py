@@ -244,6 +244,8 @@ def _smallest(name, n):
     return {"smallest_category": name, "n_prompts_smallest_category": n}
 
 
+_LOST = {"n_failed": 6, "failures": [{"reason": "refusal", "n_failed": 6}], "bound_low": None}
+_LACKS = "6 of 100 without a score (6 refusal); "
 _NEEDED = "5 needed (statistics.min_paired_prompts)"
 _SHARED = {"state": "not_compared", "standing_reason": "too_few_paired_prompts"}
 
@@ -327,6 +329,14 @@ def test_a_share_never_reads_as_all_none_or_the_floor_where_it_is_not(share, mor
         ),
         pytest.param({"state": "too_few", "n_prompts": 3}, f"no rank: 3 prompts, {_NEEDED}", id="too few prompts"),
         pytest.param({"state": "too_few", "n_prompts": 1}, f"no rank: 1 prompt, {_NEEDED}", id="one prompt"),
+        pytest.param(
+            {"state": "too_few", "n_prompts": 4, **_LOST}, f"{_LACKS}no rank: 4 prompts with a score, {_NEEDED}",
+            id="too few prompts with a score",
+        ),
+        pytest.param(
+            {"state": "too_few", "n_prompts": 30, **_smallest("cats", 4), **_LOST},
+            f"{_LACKS}no rank: category cats has 4 prompts with a score, {_NEEDED}", id="too few with a score in a category",
+        ),
         pytest.param(
             {"state": "too_few", "n_prompts": 30, **_smallest("catz", 1)}, f"no rank: category catz has 1 prompt, {_NEEDED}",
             id="one prompt of a category",

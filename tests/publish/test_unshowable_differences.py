@@ -27,8 +27,21 @@ SCALE = {"delta_predecessor_low": -10.0, "delta_predecessor_high": 10.0, "scale_
         (SCALE | {"n_family": 9}, "+0.10 [-10.00, +10.00] can't tell"),
         (SCALE | {"n_family": 180, "delta_predecessor_high": 9.0}, "+0.10 [-10.00, +9.00] can't tell"),
         (SCALE | {"n_family": 180, "scale_high": 20.0}, "+0.10 [-10.00, +10.00] can't tell"),
+        (SCALE | {"n_family": 180, "adjustment": "benjamini_hochberg"}, "+0.10 can't tell"),
+        (
+            SCALE | {"n_family": 180, "adjustment": "benjamini_hochberg", "n_prompts_predecessor": 5},
+            "+0.10: 5 prompts cannot show a difference among 180 comparisons",
+        ),
     ],
-    ids=["too few", "of an unknown number", "enough, and noisy", "one end is known", "half of the scale"],
+    ids=[
+        "too few",
+        "of an unknown number",
+        "enough, and noisy",
+        "one end is known",
+        "half of the scale",
+        "not too few where all may be found",
+        "too few even then",
+    ],
 )
 def test_an_interval_that_is_the_whole_scale_is_no_measurement(changes, said):
     mine = row("3", predecessor="2", **(OPEN | {"n_prompts_predecessor": 12} | changes))

@@ -47,9 +47,13 @@ def worse_categories(comparisons: pl.DataFrame) -> tuple[str, bool] | None:
     return None
 
 
+def _named(category: str) -> str:
+    return "those without a category" if category == Total.UNNAMED else category
+
+
 def _fall(row: Row, name: Callable[[Row], str]) -> str:
     fell = name({"model": row["model_a"], "checkpoint": row["checkpoint_a"]})
-    return f"{row['category']} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {fell}"
+    return f"{_named(row['category'])} ({row['rubric_id']}, {row['judge_model']}, {row['dimension']}: {fell}"
 
 
 def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
@@ -64,7 +68,7 @@ def blocked_in_totals(cells: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for (rubric_id, judge_model), some in mine.group_by("rubric_id", "judge_model", maintain_order=True):
         each = [rows.to_dicts() for _, rows in some.group_by(*key, "category", maintain_order=True)]
-        shown = listed([f"{rows[0]['category']} of {name(rows[0])} ({_shares(rows)})" for rows in each])
+        shown = listed([f"{_named(rows[0]['category'])} of {name(rows[0])} ({_shares(rows)})" for rows in each])
         said = "In a mean stand categories that are blocked on their own, too few of whose judgements have a score"
         found[str(rubric_id), str(judge_model)] = [f"{said}: {shown}."]
     return found

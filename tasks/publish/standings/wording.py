@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.metrics import natural_key
 from schemas.records import UNNAMED
-from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, StandingState, Total
+from schemas.statuses.cells import CellReason, CellStatus, ComparisonReason, ComparisonVerdict, Correction, StandingState, Total
 
 Row = Mapping[str, Any]
 DASH = "–"
@@ -67,23 +67,22 @@ def rank(row: Row) -> str:
 def difference(row: Row, other: str, n_digits: int = 2) -> str:
     """The difference to `other` ("predecessor" or "baseline"), such as "+0.42 [0.10, 0.74] better"; empty where none was made."""
     if row[f"delta_{other}"] is None:
-        is_missing = row[f"reason_{other}"] == ComparisonReason.PREDECESSOR_MISSING
-        return f"{row[other]} is not in this table" if is_missing else ""
-    if _cannot_be_shown(row, other):
+        return f"{row[other]} is not in this table" if row[f"reason_{other}"] == ComparisonReason.PREDECESSOR_MISSING else ""
+    is_by_rank = row.get("adjustment") == Correction.BENJAMINI_HOCHBERG  # where all are found, the least p is held against 5 %
+    if _cannot_be_shown(row, other, 1 if is_by_rank else None):
         among = f"{row['n_family']} comparisons" if row.get("n_family") else "the comparisons of its family"
         return f"{delta(row, other, n_digits)}: {row[f'n_prompts_{other}']} prompts cannot show a difference among {among}"
     return f"{delta(row, other, n_digits)} {verdict_word(row, other)}".rstrip()
 
 
-def _cannot_be_shown(row: Row, other: str) -> bool:
+def _cannot_be_shown(row: Row, other: str, n_family: int | None = None) -> bool:
     """Whether no difference of so few prompts, however large, is one at the corrected level: the interval is the whole scale."""
-    low, high, n_prompts = row[f"delta_{other}_low"], row[f"delta_{other}_high"], row.get(f"n_prompts_{other}")
-    least, most = row.get("scale_low"), row.get("scale_high")
-    if low is None or high is None or n_prompts is None or least is None or most is None:
+    names = f"delta_{other}_low", f"delta_{other}_high", f"n_prompts_{other}", "scale_low", "scale_high"
+    found: list[Any] = [row.get(name) for name in names]  # older publications lack some
+    low, high, n_prompts, least, most = found
+    if None in found or low > least - most or high < most - least:
         return False
-    if low > least - most or high < most - least:
-        return False
-    return bool(2.0 ** (1 - n_prompts) * (row.get("n_family") or math.inf) > _ALPHA)  # the least p of all signs alike
+    return bool(2.0 ** (1 - n_prompts) * (n_family or row.get("n_family") or math.inf) > _ALPHA)  # the least p of all signs alike
 
 
 def verdict_word(row: Row, other: str) -> str:
@@ -103,9 +102,8 @@ def is_exploratory(row: Row) -> bool:
 def delta(row: Row, other: str, n_digits: int = 2) -> str:
     """The difference to `other` and its interval, such as "+0.42 [0.10, 0.74]"; one that is the whole scale is none."""
     value, low, high = (row[f"delta_{other}{end}"] for end in ("", "_low", "_high"))
-    if _cannot_be_shown(row, other):
-        return signed(value, n_digits)
-    return signed(value, n_digits) + ("" if low is None else f" [{signed(low, n_digits)}, {signed(high, n_digits)}]")
+    is_none = low is None or _cannot_be_shown(row, other)
+    return signed(value, n_digits) + ("" if is_none else f" [{signed(low, n_digits)}, {signed(high, n_digits)}]")
 
 
 def why(row: Row) -> str:
@@ -154,6 +152,7 @@ def _too_few_scores(row: Row) -> str:
 def no_rank(row: Row) -> str:
     """Why a row has no rank, and what it would take."""
     reason, shared, needed = row["standing_reason"], row["n_shared_prompts"], row["n_prompts_needed"]
+    scored = " with a score" * bool(row["n_failed"])  # others may have been asked
     if not row["n_judgements"]:
         return _missing(row)
     if row["state"] == StandingState.BLOCKED:
@@ -162,7 +161,7 @@ def no_rank(row: Row) -> str:
     if is_too_few and (small := _too_small_category(row)):
         return f"no rank: {small}"
     if row["state"] == StandingState.TOO_FEW:
-        return f"no rank: {counted(row['n_prompts'], 'prompt')}, {needed} needed ({_SETTING})"
+        return f"no rank: {counted(row['n_prompts'], 'prompt')}{scored}, {needed} needed ({_SETTING})"
     fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed ({_SETTING})"
     if row["category"] == Total.MACRO and (shared or 0) < needed:  # over all categories: so in none of them
         fewer = f"not compared: {counted(shared or 0, 'shared prompt')}, {needed} needed in each category ({_SETTING})"
@@ -196,11 +195,12 @@ def _too_small_category(row: Row) -> str:
     if name is None or n is None or n >= needed:  # older publications do not say
         return ""
     name = "what has no category" if name == Total.UNNAMED else f"category {name}"
+    scored = " with a score" * bool(row["n_failed"])
     n_small, n_all = row.get("n_small_categories") or 0, row["n_categories"]
     if n_small < 2:
-        return f"{name} has {counted(n, 'prompt')}, {needed} needed ({_SETTING})"
+        return f"{name} has {counted(n, 'prompt')}{scored}, {needed} needed ({_SETTING})"
     many = f"all {n_all}" if n_small == n_all else f"{n_small} of {n_all}"
-    return f"{many} categories have fewer than the {needed} prompts needed ({_SETTING}), the smallest, {name}, has {n}"
+    return f"{many} categories have fewer than the {needed} prompts needed ({_SETTING}), the smallest, {name}, has {n}{scored}"
 
 
 def namer(rows: Sequence[Row]) -> Callable[[Row], str]:
