@@ -23,13 +23,15 @@ from tasks.publish.withdrawn import Withdrawal, taken_back
 class Newer:
     """A publication newer than the current one, and why it did not become that, in a clause.
 
-    Not `is_read`: it may be newer, `why` names the file that could not be read, and there may be no run date.
+    Not `is_read`: it may be newer, `why` names the file that could not be read, and there may be no run date. `lacks_replies`:
+    asked again, it may have more of them.
     """
 
     publication_id: str
     run_date: str | None
     why: str
     is_read: bool = True
+    lacks_replies: bool = False
 
     @property
     def told(self) -> str:
@@ -38,9 +40,10 @@ class Newer:
         if not self.is_read:
             of = f" of {self.run_date}" if self.run_date else ""
             return f"a publication that may be newer, {id_}{of}, could not be read: {self.why}"
+        again = "the same command again asks for missing replies; " if self.lacks_replies else ""
         return (
-            f"a newer publication, {id_} of {self.run_date}, did not become current: {self.why}. Next: the "
-            f"same command again asks for missing replies; salon table --publication {id_} shows what it has"
+            f"a newer publication, {id_} of {self.run_date}, did not become current: {self.why}. Next: {again}"
+            f"salon table --publication {id_} shows what it has"
         )
 
 
@@ -101,17 +104,23 @@ def _run_dates(lake_root: Path) -> dict[str, str]:
 def _if_newer(lake_root: Path, one: Publication, shown: Publication) -> Newer | None:
     """None where it may become current, or was taken back."""
     try:
-        why = _why_not_current(one, shown)
+        why, lacks_replies = _why_not_current(one, shown)
         is_told = why is not None and not taken_back(lake_root, one.publication_id)
     except (CorruptLakeError, OSError, ValueError, pl.exceptions.PolarsError) as error:
         said = str(error) if isinstance(error, CorruptLakeError) else f"{one.folder} ({error}); restore it, or move it away"
         return Newer(one.publication_id, one.run_date, said, is_read=False)
-    return Newer(one.publication_id, one.run_date, why) if why is not None and is_told else None
+    if why is None or not is_told:
+        return None
+    return Newer(one.publication_id, one.run_date, why, lacks_replies=lacks_replies)
 
 
-def _why_not_current(one: Publication, shown: Publication) -> str | None:
-    """Raises CorruptLakeError where what the rule looks at is not what was published: the rule takes that for no estimate."""
+def _why_not_current(one: Publication, shown: Publication) -> tuple[str | None, bool]:
+    """Why, and whether cells lack replies.
+
+    Raises CorruptLakeError where what the rule looks at is not what was published: the rule takes that for no estimate.
+    """
     for table in (BENCHMARK_LONG, FAILURES, PREFERENCES):
         if table is BENCHMARK_LONG or f"{table.name}.parquet" in one.files:
             checked_file(one, f"{table.name}.parquet")
-    return why_not_current(*(standing_in(each.folder, date.fromisoformat(each.run_date)) for each in (one, shown)))
+    new, old = (standing_in(each.folder, date.fromisoformat(each.run_date)) for each in (one, shown))
+    return why_not_current(new, old), new.n_cut_short > 0

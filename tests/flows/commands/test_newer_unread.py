@@ -82,6 +82,18 @@ def test_what_cannot_be_read_is_not_passed_over_and_stops_nothing(
     assert path.name in index
 
 
+@pytest.mark.parametrize(("why", "is_asked"), [("server_error", True), ("refusal", False)])
+def test_missing_replies_are_asked_for_where_replies_are_missing(
+    salon: Callable[..., Said], lake: Path, why: str, is_asked: bool
+) -> None:
+    cells = [cell("painter", None, n_failed=9, why={why: 9}, cell_id="c" * 12, status="blocked", reason=why)]
+    publish(lake, Draft(PublicationName("nightly", "a" * 64, date(2026, 11, 5)), tables_of(cells), {}))
+    told = " ".join(salon("table").out.split())
+    assert "a newer publication, aaaaaaaaaaaa of 2026-11-05, did not become current: none of its cells has an estimate" in told
+    assert ("the same command again asks for missing replies" in told) == is_asked
+    assert "salon table --publication aaaaaaaaaaaa shows what it has" in told
+
+
 def test_a_date_that_is_none_is_told_of(salon: Callable[..., Said], lake: Path) -> None:
     manifest = lake / "publish" / "v1" / "nightly" / SHORT / "manifest.json"
     manifest.write_text(manifest.read_text().replace("2026-11-04", "2x"))
