@@ -35,7 +35,7 @@ _HEAD = r"""% {title}
 \providecommand{{\salonquote}}{{\texttt{{\char34}}}}
 """
 _NOTE = (
-    r"Means with their 95\,\% intervals for prompts like these; categories weigh the same, prompts are the independent unit. "
+    r"Means with their 95\,\% intervals for prompts like these; {weighed}prompts are the independent unit. "
     r"Ranks and differences are corrected for all comparisons of their family. A failure is counted and never averaged in."
 )
 _NOTE_OF_PAIRS = (
@@ -84,8 +84,9 @@ def _comment(text: str) -> str:
 
 
 def _table(number: int, rubric_id: str, judge_model: str, rows: Iterable[LeaderboardRow]) -> str:
-    caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {_NOTE}"
     shown = list(rows)
+    note = _NOTE.format(weighed="categories weigh the same, " * any(row.n_categories for row in shown))
+    caption = f"{escape_latex(rubric_id)}, judged by {escape_latex(judge_model)}. {note}"
     others = _others(shown)
     named, n = " & ".join(f"vs. {other}" for other in others), 6 + len(others)
     lines = [

@@ -16,7 +16,7 @@ from schemas.tables.nights import JURY
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, STANDINGS
 from tasks.publish.duckdb_file import write_duckdb
 from tasks.publish.exports import escape_markdown
-from tasks.publish.latex import escape_latex
+from tasks.publish.latex import escape_latex, leaderboard_tex
 from tasks.publish.leaderboard import answers_of, leaderboard_page, leaderboard_rows
 from tasks.publish.reading import find_publication, load_cells
 from tasks.publish.report import formats
@@ -159,6 +159,15 @@ def test_ranks_and_colours_are_explained_where_there_are_ranks(made_of, n_checkp
     assert ("Means with their ranks" in page, "None has a rank: the sentences above say why." in page) == (
         n_checkpoints == 2, n_checkpoints == 1,
     )  # fmt: skip
+    assert "ategories weigh the same" not in page, "there is one"
+    tables = placed(made.tables)
+    tex = [
+        leaderboard_tex(
+            tables.with_columns(n_categories=pl.lit(n), n_prompts_smallest_category=9, n_prompts_largest_category=9), made.name
+        )
+        for n in (None, 2)
+    ]
+    assert ["categories weigh the same" in one for one in tex] == [False, True]
 
 
 @pytest.mark.parametrize(
