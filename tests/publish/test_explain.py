@@ -12,6 +12,7 @@ from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCES
 from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import Explanation, explain, explain_sample, find_cell, find_row
+from tasks.publish.explain.exam import unnoticed_first
 from tasks.publish.reading import Publication, current
 from tests.support.small_lake import filled_row
 
@@ -129,6 +130,19 @@ def test_an_address_that_is_no_cell_or_several_lists_them(small_cells):
         find_cell(two_judges, "lab/north/1|a/small/overall_score/colors")
     with pytest.raises(InputError, match="'abcd' matches"):
         find_cell(two_judges, "abcd")
+
+
+def test_of_an_exam_the_faults_least_noticed_come_first_and_what_lacks_a_score_last():
+    scores = {
+        "lost": ([None], [4.0]),
+        "fell": ([4.0], [1.0]),
+        "not": ([4.0, 2.0], [3.0, 3.0]),
+        "rose": ([2.0], [3.0]),
+        "alone": ([4.0], []),
+    }
+    rows = [(of, place, score) for of, both in scores.items() for place, some in zip((0, 2), both, strict=True) for score in some]
+    members = pl.DataFrame(rows, schema={"of": pl.String, "place": pl.Int64, "score": pl.Float64}, orient="row")
+    assert unnoticed_first(members) == ["rose", "not", "fell", "lost"]
 
 
 def test_a_row_of_another_table_is_found_by_four_letters_of_its_id_where_they_are_of_one(tmp_path):

@@ -24,7 +24,7 @@ class ExplainedTwin:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedExam:
-    """A row of `exam` and its samples, those whose fault went unnoticed first; at most `limit`."""
+    """A row of `exam` and its samples: whose fault went unnoticed first, who lacks a score last; at most `limit`."""
 
     publication_id: str
     row: Mapping[str, Any]
@@ -37,19 +37,21 @@ def explain_exam(lake: Lake, publication: Publication, row: Mapping[str, Any], l
     """Everything behind one row. Raises StoreError where the lake no longer holds what it was made from."""
     ids: dict[str, str] = publication.provenance()["identities"]
     members = _members(lake, ids, row)
-    fall = {
-        key: (own[0] or 0.0) - (faulted[0] or 0.0)
-        for key, own, faulted in members.group_by("of").agg(
-            own=pl.col("score").filter(pl.col("place") == 0), faulted=pl.col("score").filter(pl.col("place") == 2)
-        ).iter_rows()
-        if own and faulted
-    }  # fmt: skip
-    shown = sorted(fall, key=lambda key: (fall[key], key))[:limit]
+    listed = unnoticed_first(members)
+    shown = listed[:limit]
     of_each = {key: members.filter(of=key).sort("place", "repeat") for key in shown}
     samples = tuple(
         ExplainedTwin(key, tuple(explained_judgements(lake, ids, mine.drop("of", "place")))) for key, mine in of_each.items()
     )
-    return ExplainedExam(publication.publication_id, dict(row), ids, len(fall), samples)
+    return ExplainedExam(publication.publication_id, dict(row), ids, len(listed), samples)
+
+
+def unnoticed_first(members: pl.DataFrame) -> list[str]:
+    """The untouched samples that have a faulted twin, by how far its mean score fell; without a score of both, last."""
+    score, place = pl.col("score"), pl.col("place")
+    fall = score.filter(place == 0).mean() - score.filter(place == 2).mean()
+    each = members.group_by("of").agg(fall=fall, is_whole=(place == 0).any() & (place == 2).any())
+    return each.filter("is_whole").sort("fall", "of", nulls_last=True)["of"].to_list()
 
 
 def _members(lake: Lake, ids: Mapping[str, str], row: Mapping[str, Any]) -> pl.DataFrame:
