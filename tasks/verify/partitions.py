@@ -39,18 +39,18 @@ def adopt(stored: Lake, own: Lake, table: Table, key: str) -> tuple[list[Differe
     stored.bring_as_it_is(table, key)
     try:
         said = json.loads(content_of(stored.marker(table, key)))
-        entries = said["parts"]
+        entries = {Path(str(entry["name"])).name: entry for entry in said["parts"]}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return [Difference(table.name, key, "", "a complete partition", "it is not in the lake, or its marker is broken")], 0
     found: list[Difference] = []
     there: list[dict[str, object]] = []
-    for entry in entries:
-        path = stored.partition(table, key) / Path(str(entry["name"])).name
+    for name, entry in entries.items():
+        path = stored.partition(table, key) / name
         if not path.is_file():
             found.append(Difference(table.name, path.name, "", f"sha256 {entry.get('sha256')}", NOTHING))
             continue
         digest = sha256_of_file(path)
-        made = {"name": path.name, "n_rows": n_rows_of(path), "n_bytes": path.stat().st_size, "sha256": digest}
+        made = {"name": name, "n_rows": n_rows_of(path), "n_bytes": path.stat().st_size, "sha256": digest}
         changed = next((name for name in ("sha256", "n_bytes", "n_rows") if entry.get(name) != made[name]), None)
         if changed:
             found.append(Difference(table.name, path.name, "", f"{changed} {entry.get(changed)}", f"{changed} {made[changed]}"))

@@ -87,6 +87,18 @@ def test_the_cause_stands_first(
     assert places == headings
 
 
+@pytest.mark.parametrize("parts", [["x"], [{}], [None], {"a": 1}, 5])
+def test_a_broken_marker_is_one_difference_and_the_other_partitions_are_looked_at(
+    publication: str, salon: Callable[..., Said], tmp_path: Path, parts: object
+) -> None:
+    (marker,) = tmp_path.glob("lake/complete/samples/*")
+    marker.write_text(json.dumps({"parts": parts}))
+    whole = json.loads(salon("verify", publication, "--json").out)
+    found = [(one["place"], one["derived"]) for one in whole["differences"]]
+    assert ("samples", "it is not in the lake, or its marker is broken") in found
+    assert {place for place, _ in found}.isdisjoint({"lake", "judgements", "requests", "replies"})
+
+
 @pytest.mark.parametrize("forged", ["tables", "salon.duckdb"])
 def test_what_was_forged_is_called_published(publication: str, salon: Callable[..., Said], tmp_path: Path, forged: str) -> None:
     """Beside a figure that was changed in one place the same stands unchanged in others: those are not named."""
