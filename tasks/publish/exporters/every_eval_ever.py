@@ -15,6 +15,7 @@ import orjson
 
 from schemas.errors import CorruptLakeError, InputError
 from schemas.metrics import Metric
+from schemas.records import UNNAMED
 from tasks.publish.exporters.figures import Cell, Contestant, Exported, Numbers, folder_name
 
 SCHEMA = "0.3.0"
@@ -82,9 +83,9 @@ def _record(exported: Exported, contestant: Contestant) -> dict[str, Any]:
     publication, words = exported.publication, exported.words(contestant)
     at_s = str(int(datetime.fromisoformat(publication.run_date).replace(tzinfo=UTC).timestamp()))
     developer, _, tail = contestant.model.rpartition("/")
-    model_id = f"{developer or exported.name}/{tail}-{contestant.checkpoint}"
+    model_id = f"{developer or exported.name}/{tail}" + (f"-{contestant.checkpoint}" if contestant.checkpoint != UNNAMED else "")
     # another publication may have the same date, and checkpoint b-c of a the model_id of checkpoint c of a-b
-    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{publication.publication_id}/{contestant.model}/{contestant.checkpoint}")
+    own = uuid.uuid5(uuid.NAMESPACE_URL, "\0".join((publication.publication_id, contestant.model, contestant.checkpoint)))
     kept = {name: words[name] for name in ("publication_id", "n_cells", "n_blocked_cells", "rubrics", "judges") if name in words}
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     return {
@@ -105,7 +106,7 @@ def _record(exported: Exported, contestant: Contestant) -> dict[str, Any]:
             "additional_details": {"code_version": words.get("code_version", "unknown")},
         },
         "model_info": {
-            "name": f"{contestant.model}/{contestant.checkpoint}",
+            "name": contestant.name,
             "id": model_id,
             "additional_details": unknown | {"salon_model": contestant.model, "checkpoint": contestant.checkpoint},
         },

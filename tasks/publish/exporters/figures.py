@@ -19,6 +19,7 @@ import polars as pl
 from schemas.errors import StoreError
 from schemas.lineage import natural_order, placed_in
 from schemas.metrics import BOARD, CELL_ORDER
+from schemas.records import UNNAMED
 from schemas.statuses.cells import CellStatus, Estimand
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, STANDINGS
@@ -64,6 +65,11 @@ class Contestant:
     model: str
     checkpoint: str
     cells: Sequence[Cell]
+
+    @property
+    def name(self) -> str:
+        """Model and checkpoint; the model alone where its checkpoint has no name."""
+        return self.model if self.checkpoint == UNNAMED else f"{self.model}/{self.checkpoint}"
 
     @property
     def n_blocked(self) -> int:

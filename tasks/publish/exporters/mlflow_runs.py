@@ -87,8 +87,7 @@ def _log_run(client: "MlflowClient", experiment: str, exported: Exported, contes
     day = datetime.fromisoformat(exported.publication.run_date).replace(tzinfo=UTC)
     at_ms = int(day.timestamp() * 1000)
     tags = {f"salon.{name}": text for name, text in exported.words(contestant).items()}
-    name = f"{contestant.model}/{contestant.checkpoint}"
-    run = client.create_run(experiment, start_time=at_ms, tags=tags, run_name=name).info.run_id
+    run = client.create_run(experiment, start_time=at_ms, tags=tags, run_name=contestant.name).info.run_id
     metrics = [Metric(key, value, at_ms, 0) for key, value in contestant.numbers().items()]
     for start in range(0, len(metrics), _AT_ONCE):
         client.log_batch(run, metrics=metrics[start : start + _AT_ONCE])

@@ -50,7 +50,7 @@ class WandbRuns:
         for contestant in exported.contestants:
             run = wandb.init(
                 mode="offline", dir=folder, project=project, group=contestant.model, job_type="salon", resume="allow",
-                name=f"{contestant.model}/{contestant.checkpoint}", id=_run_id(exported, contestant), reinit="create_new",
+                name=contestant.name, id=_run_id(exported, contestant), reinit="create_new",
                 config={"salon": exported.words(contestant)}, settings=settings,
             )  # fmt: skip
             run.summary.update(contestant.numbers())

@@ -120,6 +120,24 @@ def test_every_number_is_read_back_equal(to: str, lake: Path, tmp_path: Path, sa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lake", "out"], "nothing stands beside the folder"
 
 
+@pytest.mark.parametrize("to", ["mlflow", "eee"])
+@pytest.mark.filterwarnings("default")
+def test_a_checkpoint_without_a_name_is_given_none(to: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
+    rows = [cell("acme/sdxl", 1 / 3, checkpoint="unnamed", se=0.1)]
+    publish(tmp_path / "lake", Draft(PublicationName("nightly", "f" * 64, DAY), tables_of(rows), {"rubrics": {}}))
+    assert salon("export", "--to", to, "--out", str(tmp_path / "out"), "--name", NAMES[to]).code == 0
+    if to == "eee":
+        (path,) = (tmp_path / "out" / "data" / "nightly").rglob("*.json")
+        said = json.loads(path.read_bytes())["model_info"]
+        assert (said["name"], said["id"]) == ("acme/sdxl", "acme/sdxl")
+    else:
+        from mlflow import MlflowClient
+
+        client = MlflowClient(f"sqlite:///{tmp_path}/out/mlflow.db")
+        (run,) = client.search_runs([client.get_experiment_by_name("nightly").experiment_id])
+        assert run.info.run_name == "acme/sdxl"
+
+
 @pytest.mark.parametrize("to", READ)
 @pytest.mark.filterwarnings("default")
 def test_long_names_in_other_scripts_are_read_back(to: str, tmp_path: Path, salon: Callable[..., Said]) -> None:
