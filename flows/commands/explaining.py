@@ -1,5 +1,6 @@
 """`salon explain`: a published number, a pair or a sample down to messages, replies and hashes. Tables are reading.py's."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -52,7 +53,8 @@ def explain(
     opened = open_lake(lake)
     published = chosen(opened.root, benchmark, publication, is_good=good)
     warn_of(caveats_of(opened.root, published, is_named=publication is not None or good))
-    found = _explained(opened, published, cell, limit or None)
+    address = os.fsencode(cell).decode(errors="replace")  # bytes that are no text are in no name
+    found = _explained(opened, published, address, limit or None)
     if as_json:
         print(orjson.dumps(asdict(found), default=str).decode())
     else:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import webbrowser
 from collections.abc import Callable
 from datetime import date
@@ -297,6 +298,12 @@ def opening() -> Callable[..., Any]:
     app = Typer()
     app.command()(open_page)
     return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.usefixtures("published")
+def test_an_argument_that_is_no_text_is_no_cell(salon: Callable[..., Said]) -> None:
+    said = salon("explain", os.fsdecode(b"\xff\xfe"))
+    assert (said.code, "there is no cell '\ufffd\ufffd' in publication" in said.err) == (2, True), said
 
 
 def test_open_prints_the_page_and_opens_it_on_request(published: Path, opening: Callable[..., Any], monkeypatch: Any) -> None:
