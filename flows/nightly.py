@@ -132,7 +132,7 @@ def _attempt(
     tried: list[StageContext],
     to_retry: list[Retry],
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; put into `tried`. `to_retry` is empty once one came as far as asking."""
+    """One try at a night: opened, run, and shown; put into `tried`. `to_retry` is empty once one came to its end."""
     run = opened_night()
     tried.append(run)
     reporter = current()
@@ -144,7 +144,6 @@ def _attempt(
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
         raise
     except ProviderError:
-        to_retry.clear()
         kept_anew(RunContext.of(run, reporter=reporter), file)()
         raise
     to_retry.clear()

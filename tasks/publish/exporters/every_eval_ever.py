@@ -85,7 +85,7 @@ def _record(exported: Exported, contestant: Contestant) -> dict[str, Any]:
     developer, _, tail = contestant.model.rpartition("/")
     model_id = f"{developer or exported.name}/{tail}" + (f"-{contestant.checkpoint}" if contestant.checkpoint != UNNAMED else "")
     # another publication may have the same date, and checkpoint b-c of a the model_id of checkpoint c of a-b
-    own = uuid.uuid5(uuid.NAMESPACE_URL, "\0".join((publication.publication_id, contestant.model, contestant.checkpoint)))
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{publication.publication_id}\0{contestant.model}\0{contestant.checkpoint}")
     kept = {name: words[name] for name in ("publication_id", "n_cells", "n_blocked_cells", "rubrics", "judges") if name in words}
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     return {
