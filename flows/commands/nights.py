@@ -89,15 +89,17 @@ def _check(opened: StageContext) -> int:
     from flows.nights.record import notes
     from flows.nights.shortfall import shortfall
     from flows.nights.shut_out import why_shut_out
+    from tasks.publish.folders import is_published, publication_folder
 
     name, day = opened.benchmark.name, opened.run_date.isoformat()
     note = notes(opened.lake.root, name).get(day)
-    said = "was due and is not published" if note is None else "is published"
-    print(f"{name}: the night of {day} {said}", file=sys.stderr if note is None else sys.stdout)
     shut_out = why_shut_out(opened, datetime.now(UTC))
     short = shortfall(opened.lake.root, name, day, note, opened.benchmark.gate.exit_1) if note is not None else None
     if shut_out is not None and note is not None and note.behind:
         short = None  # for that very reason
+    is_there = note is not None and is_published(publication_folder(opened.lake.root, name, note.publication_id))
+    said = "was due and is not published" if note is None else "is published" if is_there else "was published"
+    print(f"{name}: the night of {day} {said}", file=sys.stdout if is_there else sys.stderr)
     gone, late = ((), ()) if note is None else (note.gone, note.late)
     why = why_failed(opened.lake.root, name, day) if note is None else None
     for told in (why, shut_out, None if short is None else short.told, *gone, *late):

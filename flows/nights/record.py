@@ -6,12 +6,14 @@ the night's own checkpoints, and a backfill makes publications too: the note tel
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import date
+from datetime import date, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from schemas.benchmark.nightly import Nightly
+from cronsim import CronSim, CronSimError
+
 from tasks.lake.notes import drop_note, read_notes, write_note
 
 
@@ -134,8 +136,11 @@ def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[
 
 def _note(said: Any) -> NightNote:
     note = NightNote(**{name: value for name, value in said.items() if name in _NAMES})  # a later Salon may note more
-    if note.schedule is not None:
-        Nightly.model_validate({"schedule": note.schedule, "timezone": note.timezone})
+    if note.schedule is not None and note.timezone is not None:  # an older one may say what a benchmark file no longer may
+        try:
+            CronSim(note.schedule, datetime.now(ZoneInfo(note.timezone)))
+        except (CronSimError, OSError) as error:
+            raise ValueError(str(error)) from error
     return note
 
 

@@ -118,7 +118,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     except HTTPStatusError as error:
         said = f"{error.response.status_code} {error.response.text[:500]}"
         raise StoreError(f"the Prefect server at {api_url} refused {error.request.url.path}: {said}; {remedy(error)}") from error
-    except (JSONDecodeError, ValidationError) as error:  # a sign-in page of what stands before it, say
+    except (JSONDecodeError, UnicodeDecodeError, ValidationError) as error:  # a sign-in page of what stands before it, say
         said = f"what answers at {api_url} does not answer as a Prefect server does ({type(error).__name__})"
         raise StoreError(f"{said}; {remedy(error)}, then deploy again") from error
     return deployed

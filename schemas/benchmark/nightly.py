@@ -1,5 +1,6 @@
 """The benchmark file's [nightly] section and its calendar: which night is due, until when. What a night does: flows."""
 
+from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -53,6 +54,9 @@ class Nightly(Section):
             due = CronSim(line, datetime(2026, 1, 1, tzinfo=UTC))
         except CronSimError as error:
             raise ValueError(f'{line!r} is not a cron line ({error}). Write a cron line such as "0 2 * * *"') from error
+        longest = max(monthrange(2028, month)[1] for month in due.months)
+        if min(due.days) > longest:  # beside days of the week Prefect would look for such a day, and start no night
+            raise ValueError(f"{line!r}: none of its months has a day {min(due.days)}; write days of the month that they have")
         if why := _why_prefect_differs(line, due):
             raise ValueError(f"{line!r}: Prefect, which starts the nights of salon deploy, {why}")
         if len(due.minutes) * len(due.hours) > 1:

@@ -128,9 +128,15 @@ def commit_plan(context: StageContext, judgements: Staging, requests: Staging, p
 def _check_share_draws(context: StageContext) -> None:
     """Raise NothingToJudgeError where nothing is asked because the judges' shares hold no prompt of the samples there are."""
     shares = [f"{judge.share:g} of {judge.id}" for judge in context.benchmark.judges if judge.share is not None]
-    samples = context.lake.scan(SAMPLES, context.ids.dataset_id).filter(pl.col("model") != UNKNOWN)
+    sources = {source for rubric_id in context.rubrics for source in context.sources_for(rubric_id)}
+    is_asked = pl.col("source").is_in(list(sources)) & (pl.col("model") != UNKNOWN)
+    samples = context.lake.scan(SAMPLES, context.ids.dataset_id).filter(is_asked)
     n_samples, n_prompts = samples.select(pl.len(), pl.col("prompt").n_unique().alias("n")).collect().row(0)
-    if shares and n_samples and not any(rubric.is_of_pairs for rubric in context.rubrics.values()):
+    if (
+        len(shares) == len(context.benchmark.judges)
+        and n_samples
+        and not any(rubric.is_of_pairs for rubric in context.rubrics.values())
+    ):
         raise NothingToJudgeError(
             f"share ({', '.join(shares)}) draws none of the {n_prompts:,} prompts of {n_samples:,} samples; raise it"
         )

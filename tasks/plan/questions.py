@@ -165,12 +165,14 @@ class Questions:
             for item in items:
                 place = item.id if self.rubric.items and self.rubric.items.is_together else ""
                 listed.append({"part": len(parts), "item": place, **_entry(item)})
-            of_part = {} if self.is_asked else {"part": len(parts)}  # nothing else tells what is not sent apart
-            part = self._planned(rendered.variant, rendered, looked_at | about | of_part)
-            if self.rubric.requests and self.is_asked and part.messages in [one.messages for one in parts]:
-                # but for the pictures they are the same: a picture that is both would be one request, and read by one of them
-                part = self._planned(rendered.variant, rendered, looked_at | about | {"request": rendered.variant.category})
-            parts.append(part)
+            of_part = dict[str, object]()
+            if not self.is_asked:
+                of_part["part"] = len(parts)  # nothing else tells them apart
+            elif (
+                self.rubric.requests and parts
+            ):  # texts or pictures may make one sample's request another's, which reads it otherwise
+                of_part["request"] = rendered.variant.category
+            parts.append(self._planned(rendered.variant, rendered, looked_at | about | of_part))
         return replace(parts[0], templates=(), parts=tuple(parts), items=tuple(listed))
 
     def _planned(self, variant: Variant, rendered: Rendered | None, about: Mapping[str, object]) -> Question:

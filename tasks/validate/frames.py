@@ -54,7 +54,8 @@ def batches(
     for number in range(stored.n):
         samples, judgements = stored.rows(SAMPLES, number), stored.rows(JUDGEMENTS, number)
         is_known = pl.col("model") != UNKNOWN  # a row that nobody knows the checkpoint of has no judgement
-        is_due = is_known & pl.col("source").is_in(list(whole_sources))
+        is_ours = pl.col("source").str.starts_with("__") & bool(whole_sources)  # anchors and an exam's twins
+        is_due = is_known & (pl.col("source").is_in(list(whole_sources)) | is_ours)
         due = pl.when(is_due).then(_among("sample_id", judgements, JUDGEMENTS, stored))
         yield from _some(stored, SAMPLES, samples.with_columns(has_judgement=due), number)
         yield from _some(stored, JUDGEMENTS, _judgements(judgements, samples, of_judgements, stored), number)

@@ -115,10 +115,9 @@ def validate(context: StageContext, docs_folder: Path | None = None, rows_at_onc
 
 def _whole_sources(context: StageContext) -> set[str]:
     """The sources of whose samples each is judged: of a prompt some make a pair, and of a judge's share others are drawn."""
-    if all(judge.share is not None for judge in context.benchmark.judges):
-        return set()
     alone = [rubric.id for rubric in context.rubrics.values() if not rubric.is_of_pairs]
-    return {source for rubric_id in alone for source in context.sources_for(rubric_id)}
+    whole = [one for one in alone if any(judge.share is None for judge in context.judges_for(one))]
+    return {source for rubric_id in whole for source in context.sources_for(rubric_id)}
 
 
 def _checkpoints_of(context: StageContext, keys: Sequence[str]) -> list[str]:

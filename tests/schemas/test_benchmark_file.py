@@ -122,6 +122,7 @@ def test_the_example_of_the_manual_loads(tmp_path: Path) -> None:
                 ("@daily", "not a cron line of five fields"),
                 ("0 2 */2 * 1", r"begins on days of the month \*/2 and on .*; write \* alone"),
                 ("0 2 15 * */2", "write .* alone"),
+                ("0 2 30 2 1", "none of its months has a day 30"),
                 ("0 2 LW * *", "does not read LW as day of the month"),
                 ("0 2 * * 5L", "does not read 5L as day of the week"),
                 ("0 2 L/2 * *", "does not read L/2 as"),

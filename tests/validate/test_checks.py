@@ -16,6 +16,7 @@ from schemas.errors import CorruptLakeError, StoreError
 from schemas.statuses.rows import CheckSeverity
 from schemas.tables.stored import CHECKS, QUARANTINE, SAMPLES, SCORES
 from schemas.tables.table import Table, conform
+from tasks.plan.anchors import anchors_of
 from tasks.validate import great_expectations
 from tasks.validate.buckets import PARTITIONS, dealt
 from tasks.validate.expectations import Check, all_checks
@@ -204,6 +205,14 @@ def test_a_sample_that_nobody_is_to_judge_lacks_no_judgement(lakes, tmp_path, se
         )
     of_lost = samples.filter(sample_id=lost)["has_judgement"].to_list()
     assert of_lost == ([False] if is_checked else [None])
+
+
+def test_an_anchor_without_a_judgement_is_told_of(lakes, tmp_path):
+    rows = lakes.world(0)
+    lost = rows["samples"][0]
+    rows["samples"].append(lost | {"sample_id": "0000an".ljust(64, "0"), "source": anchors_of(lost["source"])})
+    result = lakes.check(lakes.write(tmp_path, rows))
+    assert "samples.sample_id.has_a_judgement" in result.quarantine.filter(table_name="samples")["check"].to_list()
 
 
 def test_a_verdict_of_a_pair_is_not_held_against_its_aspects(lakes):

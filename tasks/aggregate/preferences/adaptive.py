@@ -112,7 +112,9 @@ def plans_of(planned: pl.DataFrame) -> dict[tuple[str, str], Plan]:
     """By rubric and judge the plan, from verdicts on all that was planned, those not asked among them (`is_asked`)."""
     found = {}
     for (rubric_id, judge), mine in planned.group_by("rubric_id", "judge_model"):
-        by_category = mine.select("category", "prompt_id").unique().group_by("category").len()
+        is_one = pl.col("category").is_not_null() | pl.col("is_planned") if "is_planned" in mine.columns else pl.lit(value=True)
+        some = mine.filter(is_one)  # two lines cut in the middle open no category beside others
+        by_category = (mine if some.is_empty() else some).select("category", "prompt_id").unique().group_by("category").len()
         left = mine.group_by(*PAIR).agg(pl.col("is_asked").all()).filter("is_asked")
         exhausted = [((a, x), (b, y)) for a, x, b, y in left.select(PAIR).iter_rows()]
         found[str(rubric_id), str(judge)] = Plan(dict(by_category.iter_rows()), exhausted)

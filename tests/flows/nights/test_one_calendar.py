@@ -128,6 +128,9 @@ def test_a_night_stays_due_by_what_it_was_first_noted_with_and_a_damaged_note_is
     (noted,) = notes(tmp_path, "b").values()
     assert (noted.schedule, noted.is_whole) == ("0 2 * * 1", True)
     (path,) = (tmp_path / "nights" / "b").glob("*.json")
-    path.write_text(path.read_text().replace("0 2 * * 1", "0 2 * * x"))
+    for older in ("0 2 */3 * *", "0 0 2 * * *"):  # no file may say so any more
+        path.write_text(path.read_text().replace(json.loads(path.read_text())["schedule"], older))
+        assert [note.schedule for note in notes(tmp_path, "b").values()] == [older]
+    path.write_text(path.read_text().replace("0 0 2 * * *", "0 2 * * x"))
     with pytest.raises(CorruptLakeError, match=r"2026-03-02\.json is not a valid record of a night"):
         notes(tmp_path, "b")

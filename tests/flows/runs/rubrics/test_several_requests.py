@@ -1,7 +1,6 @@
 """A rubric of two fixed requests about each sample, from the source to the published figures over both."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -192,23 +191,16 @@ def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], 
         load_rubric(write_rubric(tmp_path, change))
 
 
-def test_only_a_request_that_an_earlier_one_is_like_is_told_apart_by_its_name(tmp_path: Path) -> None:
-    """Nobody's stored replies are asked for again: a key holds the name where two would be one alone."""
+def test_each_request_but_the_first_has_its_name_in_its_key(tmp_path: Path) -> None:
+    """Texts may make one sample's request what another's is, and each is read by its own dimensions."""
     rubric = write_rubric(tmp_path)
+    (rubric / "natural/rubric.toml").write_text(DONE.replace('"done"', '"natural"').replace('"kept"', '"x"'))
+    (rubric / "natural/prompt.txt").write_text(PROMPTS["done"])
+    questions = Questions(load_rubric(rubric), Judge(model="judge"))
     texts = (*(None for _ in SAMPLE_TEXTS), '{"instruction": "make it red"}')
-
-    def facts_of() -> list[bytes]:
-        questions = Questions(load_rubric(rubric), Judge(model="judge"))
-        parts = questions.of("ok", texts, ("image", "source")).parts
-        assert len({part.templates for part in parts}) == 2
-        return [part.facts for part in parts]
-
-    assert facts_of() == [b"{}", b"{}"]
-    shutil.rmtree(rubric / "natural")
-    shutil.copytree(rubric / "done", rubric / "natural")
-    again = DONE.replace('"done"', '"natural"').replace('key = "kept"', 'key = "x"')
-    (rubric / "natural/rubric.toml").write_text(again)
-    assert facts_of() == [b"{}", b'{"request":"request:natural"}']
+    parts = questions.of("ok", texts, ("image", "source")).parts
+    assert [part.facts for part in parts] == [b"{}", b'{"request":"request:natural"}']
+    assert len({part.templates for part in parts}) == 2
 
 
 def test_requests_that_the_same_picture_makes_one_are_each_asked_and_read(
