@@ -7,12 +7,21 @@ import pytest
 
 from schemas.benchmark.judges import Judge
 from schemas.errors import JudgeChangedError
-from tasks.judge.model_pin import ModelChange, ModelPin, adopt, hold
+from tasks.judge.model_pin import ModelChange, ModelPin, adopt, hold, model_changes
+from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 
 STOP = Judge(model="eye", on_model_change="stop")
 ALERT = Judge(model="eye")
 ONE = Judge(model="eye", on_model_change="stop", accept_models=["march", "april"])
+
+
+def adopted(ledger: Ledger, plan_id: str, judge: Judge) -> list[ModelChange]:
+    """What changed, as a night notes it before it takes the new model over; afterwards nothing is found."""
+    changes = model_changes(ledger, "nights", plan_id, [judge])
+    adopt(ledger, "nights", plan_id, [judge])
+    assert model_changes(ledger, "nights", plan_id, [judge]) == []
+    return changes
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def test_a_start_after_one_at_which_another_model_answered(
 
         hold(ledger, "nights", "first", [STOP])
         assert asyncio.run(asked("first", STOP, "march")) == [False]
-        assert adopt(ledger, "nights", "first", [STOP]) == []
+        assert adopted(ledger, "first", STOP) == []
 
         hold(ledger, "nights", "second", [STOP])
         assert asyncio.run(asked("second", STOP, *answers)) == [model != "march" for model in answers]
@@ -47,7 +56,7 @@ def test_a_start_after_one_at_which_another_model_answered(
                 continue
             with pytest.raises(JudgeChangedError, match="answered as march on the nights before, and answered as april when"):
                 hold(ledger, "nights", "second", [again])
-        assert is_stopped or adopt(ledger, "nights", "second", [again]) == told
+        assert is_stopped or adopted(ledger, "second", again) == told
         hold(ledger, "nights", "third", [STOP])  # another night is asked: the judge may be back
 
 
@@ -69,9 +78,9 @@ def test_a_change_names_the_models_that_answered_on_each_night(tmp_path: Path, l
 
         for plan_id, answered in (("first", "february"), ("second", "march")) if listed else (("second", "march"),):
             assert night(plan_id, stops, answered) is None
-            assert adopt(ledger, "nights", plan_id, [stops]) == []
+            assert adopted(ledger, plan_id, stops) == []
         stopped = str(night("third", stops, "april"))
         assert "answered as march on the nights before, and answers as april now" in stopped
         assert advice in stopped
         assert night("third", alerts, "april") is None
-        assert adopt(ledger, "nights", "third", [alerts]) == [ModelChange("eye", "march", "april")]
+        assert adopted(ledger, "third", alerts) == [ModelChange("eye", "march", "april")]

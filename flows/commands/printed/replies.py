@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 from rich.text import Text
@@ -23,22 +24,24 @@ from schemas.statuses.rows import CheckStatus
 from schemas.tables.published import HEALTH
 from schemas.tables.stored import CHECKS
 from tasks.judge.budget.prices import price_of
-from tasks.judge.outcome import Outcome
 from tasks.publish.standings.answers import listed
+
+if TYPE_CHECKING:
+    from tasks.judge.outcome import Outcome  # brings the ledger, which no command needs that only reads
 
 _DATE = re.compile(r"[-_@:.](20\d\d-\d\d-\d\d|20\d{6}|\d{4}|\d\d-\d\d(-\d{4})?)", re.ASCII)
 """Behind a model's name, as providers write it: -2025-04-14, @20250514, -0613, -05-06."""
 _N_NAMED = 3  # failed checks
 
 
-def requests_told(asked: Outcome, judges: Sequence[Judge]) -> str:
+def requests_told(asked: "Outcome", judges: Sequence[Judge]) -> str:
     """How many of the requests of these judges were stored before, how many attempts were sent, and what they cost."""
     reasked = f", {asked.n_reasked:,} of them asked again" if asked.n_reasked else ""
     fetched = f", {asked.n_fetched:,} fetched from batches of earlier runs" if asked.n_fetched else ""
     return f"{asked.n_cached:,} stored already{fetched}, {asked.n_asked:,} sent{reasked}{cost_of(asked, judges)}"
 
 
-def cost_of(asked: Outcome, judges: Sequence[Judge]) -> str:
+def cost_of(asked: "Outcome", judges: Sequence[Judge]) -> str:
     """What the run's own requests cost, and replies it fetched; those of which it is not known are counted, and why is said."""
     if not asked.may_cost:
         return ""
@@ -60,7 +63,7 @@ def _why(judges: Sequence[Judge]) -> str:
     return ", ".join([*told, *others])
 
 
-def _in_doubt(asked: Outcome) -> str:
+def _in_doubt(asked: "Outcome") -> str:
     """Attempts that ended without a reply after they were sent: only the provider's bill says whether they cost anything."""
     if not asked.n_in_doubt:
         return ""

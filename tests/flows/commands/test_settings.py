@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
         (
             "score = 4",
             'score = 4, "alignment.score" = nan',
-            "line 16: statistics.at_least.alignment.score: nan is not on the scale of score in rubric alignment, 1 to 5",
+            "line 16: statistics.at_least.alignment.score: Input should be a finite number",
         ),
         (
             "north/one",
