@@ -15,7 +15,7 @@ from schemas.statuses.cells import ComparisonVerdict, Total
 from tasks.aggregate.comparisons.families import ALPHA, could_be_turned
 from tasks.aggregate.preferences.cells import Cell, cells_of
 from tasks.aggregate.preferences.evidence import WATCHED, Evidence, Plan, evidence_of, log_capital
-from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, by_prompt, pairs_of
+from tasks.aggregate.preferences.prompts import MIDDLE, PAIR, by_prompt, opens_category, pairs_of
 from tasks.aggregate.preferences.win_rates import to_correct
 
 
@@ -112,8 +112,7 @@ def plans_of(planned: pl.DataFrame) -> dict[tuple[str, str], Plan]:
     """By rubric and judge the plan, from verdicts on all that was planned, those not asked among them (`is_asked`)."""
     found = {}
     for (rubric_id, judge), mine in planned.group_by("rubric_id", "judge_model"):
-        is_one = pl.col("category").is_not_null() | pl.col("is_planned") if "is_planned" in mine.columns else pl.lit(value=True)
-        some = mine.filter(is_one)  # two lines cut in the middle open no category beside others
+        some = mine.filter(opens_category(mine))
         by_category = (mine if some.is_empty() else some).select("category", "prompt_id").unique().group_by("category").len()
         left = mine.group_by(*PAIR).agg(pl.col("is_asked").all()).filter("is_asked")
         exhausted = [((a, x), (b, y)) for a, x, b, y in left.select(PAIR).iter_rows()]

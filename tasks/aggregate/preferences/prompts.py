@@ -56,6 +56,14 @@ class Pairs:
     categories: tuple[str, ...]
 
 
+def opens_category(verdicts: pl.DataFrame) -> pl.Expr:
+    """Whether a verdict's category is one beside others: not that of two lines cut in the middle, about which nobody was asked.
+
+    They say no category, and stand where pairs without one do that were asked.
+    """
+    return pl.col("category").is_not_null() | pl.col("is_planned") if "is_planned" in verdicts.columns else pl.lit(value=True)
+
+
 def pairs_of(verdicts: pl.DataFrame, baseline: str | None, lineage: Lineage) -> Pairs:
     """The verdicts of one rubric and dimension, each pair of checkpoints the way round that it is published.
 

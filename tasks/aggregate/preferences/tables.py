@@ -19,7 +19,7 @@ from tasks.aggregate.comparisons.families import Family, corrected
 from tasks.aggregate.preferences.cells import cells_of
 from tasks.aggregate.preferences.evidence import Plan, evidence_of
 from tasks.aggregate.preferences.position_bias import bias_rows
-from tasks.aggregate.preferences.prompts import by_prompt, pairs_of
+from tasks.aggregate.preferences.prompts import by_prompt, opens_category, pairs_of
 from tasks.aggregate.preferences.ratings import rated
 from tasks.aggregate.preferences.win_rates import win_rate_rows
 from tasks.aggregate.standings import rank_ranges
@@ -97,13 +97,13 @@ def _in_families(rows: list[Row], verdicts: pl.DataFrame, run: Settings) -> list
 def categories_of(verdicts: pl.DataFrame, plans: Plans | None = None) -> Categories:
     """By rubric and dimension the categories a total is a mean of: the planned ones, reached or not.
 
-    Without plans those of all pairs, also where nobody gave a verdict. Pairs that nobody could be asked about and that say no
-    category (two lines cut in the middle) open none beside others.
+    Without plans those of all pairs that open one, also where nobody gave a verdict.
     """
     by = ("rubric_id", "dimension")
     category = pl.col("category").fill_null(Total.UNNAMED.value)
-    is_one = pl.col("category").is_not_null() | pl.col("is_planned") if "is_planned" in verdicts.columns else pl.lit(value=True)
-    each = verdicts.group_by(*by).agg(some=category.filter(is_one).unique().sort(), all=category.unique().sort())
+    each = verdicts.group_by(*by).agg(
+        some=category.filter(opens_category(verdicts)).unique().sort(), all=category.unique().sort()
+    )
     found = {(rubric, key): some or every for rubric, key, some, every in each.select(*by, "some", "all").iter_rows()}
     if plans is None:
         return found
