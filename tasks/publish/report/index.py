@@ -122,7 +122,7 @@ def index_page(lake_root: Path, behind: Behind) -> bytes:
     try:
         runs = _last_runs(lake_root)
     except CorruptLakeError as error:
-        runs, faults[RUNS.name] = [], str(error)
+        runs, faults[f"{RUNS.name}/"] = [], str(error)  # no benchmark has this name
     tables = {table.name: table for table in (RUNS, AGREEMENT)}
     told = {one.newer.publication_id for one in found if one.newer}
     not_read = list(dict.fromkeys(fault for id_, fault in faults.items() if id_ not in told))  # of a pointer once

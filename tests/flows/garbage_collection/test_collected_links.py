@@ -86,10 +86,14 @@ def test_a_lake_whose_staging_is_a_link_is_refused_untouched(tmp_path: Path, sal
     assert (root / "tiles" / "a.parquet").exists()
 
 
-def test_a_file_among_the_runs_that_is_no_table_is_named(tmp_path: Path, salon: Callable[..., Said]) -> None:
+def test_a_file_among_the_runs_that_is_no_table_keeps_nothing_back_and_the_index_names_it(
+    tmp_path: Path, salon: Callable[..., Said]
+) -> None:
     root = _lake(tmp_path)
     (root / "runs").mkdir()
     (root / "runs" / "thesis.parquet").write_text("a thesis")
     said = salon("gc", "--lake", root, "--yes")
-    assert said.code == 3
-    assert "thesis.parquet is not a table runs that Salon wrote" in said.err
+    assert said.code == 0, said.err
+    assert not (root / "tiles" / "a.parquet").exists()
+    assert (root / "runs" / "thesis.parquet").exists()
+    assert "thesis.parquet is not a table runs that Salon wrote" in (root / "publish" / "v1" / "index.html").read_text()

@@ -495,9 +495,12 @@ def test_without_a_ledger_a_file_is_asked_for(world: World, salon: Callable[...,
 def test_pins_are_listed_and_taken_away(world: World, salon: Callable[..., Said]) -> None:
     root, id_ = world.lake.root, world.ids["pinned"]
     assert salon("pin", "9999", "--lake", root).code == 2
-    for place in ("", str(root), str(Path(__file__).parent)):  # folders, and none a publication of the lake
+    for place in ("", str(root), str(Path(__file__).parent)):  # no folder of these is a publication
         said = salon("pin", place, "--lake", root)
-        assert (said.code, "is not in the lake" in said.err) == (2, True), said
+        assert (said.code, f"no publication begins with {place!r}" in said.err) == (2, True), said
+    elsewhere = Path(shutil.copytree(next(root.glob(f"publish/v1/*/{id_}")), root.parent / "elsewhere" / id_))
+    said = salon("pin", elsewhere, "--lake", root)
+    assert (said.code, "is not in the lake" in said.err) == (2, True), said
     assert salon("pin", id_[:6], "--lake", root).code == 0
     assert salon("pin", "--lake", root).out.startswith(id_[:12])
     assert salon("pin", id_[:6], "--off", "--lake", root).code == 0
