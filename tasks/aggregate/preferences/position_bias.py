@@ -25,7 +25,8 @@ def bias_rows(pairs: pl.DataFrame, categories: Sequence[str], expected: Sequence
     parts = {categories[number]: part for number, part in _counted(pairs)}
     ((_, (total, means)),) = _counted(pairs.with_columns(category=pl.lit(0)))
     found = [parts[name] for name in expected if name in parts]
-    yield _row(Total.MACRO.value, total, _mean(found, len(expected)), floor)
+    is_lacking = len(found) < len(expected)
+    yield _row(Total.MACRO.value, total, _mean(found, len(expected)), floor, is_lacking=is_lacking)
     yield _row(Total.MICRO.value, total, means, floor)
     if list(expected) != [Total.UNNAMED.value]:
         for name, part in parts.items():
@@ -61,14 +62,13 @@ def _means(columns: Mapping[str, Floats]) -> Means:
     return {name: clustered_mean(columns[name][there], n_read, still) for name in SHARES}
 
 
-def _row(category: str, counts: Mapping[str, float], means: Means, floor: float) -> Row:
-    row: Row = {"category": category, "ci_level": LEVEL, "n_prompts": 0, **counts}
-    if not means:
-        missing = CellReason.CATEGORY_MISSING if counts["n_both_orders"] else PairReason.UNJUDGED
-        return row | {"status": CellStatus.NULL.value, "reason": missing.value}
-    row["n_prompts"] = means["ties"].n_prompts
-    if counts["coverage"] < floor:
+def _row(category: str, counts: Mapping[str, float], means: Means, floor: float, *, is_lacking: bool = False) -> Row:
+    """Without shares, it says why as the row of `preferences` does. `is_lacking`: the total lacks a category."""
+    row: Row = {"category": category, "ci_level": LEVEL, "n_prompts": means["ties"].n_prompts if means else 0, **counts}
+    if counts["coverage"] < floor or not (means or is_lacking):
         return row | {"status": CellStatus.BLOCKED.value, "reason": PairReason.UNJUDGED.value}
+    if not means:
+        return row | {"status": CellStatus.NULL.value, "reason": CellReason.CATEGORY_MISSING.value}
     row |= {name: mean.mean for name, mean in means.items()}
     reasons = set()
     for name in _WITH_INTERVAL:

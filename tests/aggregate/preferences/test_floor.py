@@ -91,6 +91,17 @@ def test_position_bias_has_no_shares_under_the_floor(words, floor, status):
     assert (row["reason"], row["n_prompts"]) == ("unjudged" if status == "blocked" else None, 4)
 
 
+@pytest.mark.parametrize(
+    ("words", "plan", "expected"),
+    [("? ?", None, ("blocked", "unjudged")), ("", Plan({"x": 5, "y": 2}), ("null", "category_missing"))],
+    ids=["asked in vain", "not reached"],
+)
+def test_position_bias_without_a_category_says_why_as_its_win_rate_does(words, plan, expected):
+    found = tables(said("1", "2", "a a b a =", "x") + said("1", "2", words, "y"), plan)
+    for table in (PREFERENCES, POSITION_BIAS):
+        assert found[table].filter(category=Total.MACRO).select("status", "reason").row(0) == expected, table.name
+
+
 def test_a_blocked_row_keeps_its_counts():
     rows = said("2", "1", THIN, "x") + [("2", "1", f"q{n}", "a", "y") for n in range(2)]
     found = tables(rows, floor=0.8)

@@ -241,7 +241,7 @@ def test_position_bias(words, shares):
 
 def test_position_bias_of_a_judge_that_was_never_read_twice_has_no_figure():
     rows = tables(said("2", "1", "a? ? ?="))[POSITION_BIAS]
-    assert rows.select("status", "reason", "first_wins", "n_both_orders").unique().rows() == [("null", "unjudged", None, 0)]
+    assert rows.select("status", "reason", "first_wins", "n_both_orders").unique().rows() == [("blocked", "unjudged", None, 0)]
 
 
 def test_the_order_of_rows_changes_nothing():
