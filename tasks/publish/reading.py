@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from schemas.errors import CorruptLakeError, InputError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.field import DIGEST_LENGTH
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS, FAILURES, STANDINGS
@@ -119,21 +120,21 @@ def find_in(folder: Path) -> Publication:
 def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTER) -> Publication:
     """The publication a benchmark's pointer names; of all benchmarks, the one whose pointer was moved last.
 
-    `pointer`: latest.json, or latest_good.json for the last publication without a blocked cell.
-    Raises InputError that says what there is instead.
+    `pointer`: latest.json, or latest_good.json: the last without a blocked cell. Raises InputError that says what there is,
+    StoreError where the pointer goes meanwhile.
     """
     look_again(lake_root)
-    pointers = sorted((lake_root / "publish" / LAYOUT).glob(f"*/{pointer}"), key=lambda path: (path.stat().st_mtime_ns, path))
-    chosen = [path for path in pointers if benchmark in (None, path.parent.name)]
-    if not chosen:
+    there = [path for path in (lake_root / "publish" / LAYOUT).glob(f"*/{pointer}") if benchmark in (None, path.parent.name)]
+    if not there:
         raise InputError(_nothing(lake_root, benchmark, pointer))
-    home, named = chosen[-1].parent, read_pointer(chosen[-1].parent, pointer) or {}
-    folder = home / named["publication_id"]
-    if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
-        raise CorruptLakeError(f"{chosen[-1]} names {folder.name}, whose folder was deleted or changed; restore it or run again")
-    files = frozenset(read_manifest(folder / MANIFEST)["files"])
-    is_current = pointer == POINTER or (read_pointer(home) or {}).get("publication_id") == folder.name
-    return Publication(home.name, folder.name, named["run_date"], folder, is_current, files)
+    with suppress(FileNotFoundError):
+        one = max(there, key=lambda path: (path.stat().st_mtime_ns, path))
+        if (named := read_pointer(one.parent, pointer)) is not None:
+            folder = one.parent / named["publication_id"]
+            if not (folder / MANIFEST).is_file() or sha256_of_file(folder / MANIFEST) != named["manifest_sha256"]:
+                raise CorruptLakeError(f"{one} names {folder.name}, whose folder was deleted or changed; restore it or run again")
+            return find_in(folder)
+    raise StoreError(f"a {pointer} was taken away while it was read, by `salon withdraw` perhaps; run the same command again")
 
 
 def find_publication(lake_root: Path, prefix: str) -> Publication:

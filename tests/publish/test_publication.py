@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import shutil
+import threading
+import time
 from datetime import date
 
 import polars as pl
@@ -135,6 +137,32 @@ def test_current_says_what_there_is(tmp_path, small_cells, put, name_digest):
     os.utime(tmp_path / "publish/v1/nightly" / POINTER, ns=(10**18, 10**18))
     assert current(tmp_path).benchmark == "weekly"
     assert current(tmp_path, "nightly").benchmark == "nightly"
+
+
+def test_a_pointer_that_goes_while_it_is_looked_for_is_told_of(tmp_path, small_cells, put):
+    """As `salon withdraw` takes the last one away."""
+    folder = put(tmp_path, small_cells).folder
+    pointer, away, is_over = folder.parent / POINTER, tmp_path / "away", threading.Event()
+
+    def come_and_go():
+        while not is_over.is_set():
+            pointer.rename(away)
+            away.rename(pointer)
+
+    said, other = set(), threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        until = time.monotonic() + 20
+        while len(said) < 3 and time.monotonic() < until:
+            try:
+                said.add(current(tmp_path).folder.name)
+            except (InputError, StoreError) as error:
+                said.add(str(error).partition(";")[0])
+    finally:
+        is_over.set()
+        other.join()
+    assert folder.name in said
+    assert "a latest.json was taken away while it was read, by `salon withdraw` perhaps" in said
 
 
 def test_a_publication_is_found_by_the_start_of_its_id(tmp_path, small_cells, put, name_digest):
