@@ -112,7 +112,7 @@ def withdraw(
     for day in found.nights:
         until = run.benchmark.nightly.gives_up_at(date.fromisoformat(day))
         if until is not None and until > datetime.now(UTC):
-            out.print(f"a start of it that still tries (until {until:%H:%M %Z}) publishes it again: stop it if it must not")
+            out.print(f"a start of {day} that still tries (until {until:%H:%M %Z}) publishes it again: stop it if it must not")
     now = "nothing" if found.current is None else f"{found.current[0][:12]}, of {found.current[1]}"
     out.print(f"current: {now}")
     return 0

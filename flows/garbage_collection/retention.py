@@ -143,16 +143,18 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
     # those that nights were judged with too: a record that is lost can come back from a backup
     anchors |= {note.anchor_set for benchmark in benchmarks for note in notes(lake.root, benchmark).values() if note.anchor_set}
     found |= {(table.name, key): "frozen anchors" for key in sorted(anchors) for table in (SAMPLES, PICTURES)}
-    asking = {(REQUESTS.name, key) for path in (lake.root / ASKING).glob("*/*.json") for key in _plans_asked(path)}
-    return dict.fromkeys(asking, "a run was killed, and its row in runs is still to be written") | found
+    for path in (lake.root / ASKING).glob("*/*.json"):
+        found = _plans_asked(path) | found
+    return found
 
 
-def _plans_asked(path: Path) -> list[str]:
+def _plans_asked(path: Path) -> dict[tuple[str, str], str]:
     """Of the note of a run that asks, or asked and has no row yet; none where it is no such note: a run says so."""
     try:
-        return Asking.model_validate_json(content_of(path)).plan_ids
+        note = Asking.model_validate_json(content_of(path))
     except (OSError, ValueError):
-        return []
+        return {}
+    return {(REQUESTS.name, key): f"{note.told} has no row in runs yet" for key in note.plan_ids}
 
 
 def _identities(folder: Path) -> Mapping[str, Any]:

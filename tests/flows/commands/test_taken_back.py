@@ -80,7 +80,7 @@ def test_who_takes_back_a_night_that_may_still_be_tried_is_told(salon: Callable[
     publish(lake, Draft(PublicationName("nightly", tonight, due.date()), tables_that_pass(), {}, {"report.html": b""}))
     for id_, day in ((tonight, due.date()), (OLDER, DAY)):
         note_night(lake, "nightly", Night({"north": "step-1"}), day, id_, is_whole=False)
-    again = f"a start of it that still tries (until {until:%H:%M} UTC) publishes it again"
+    again = f"a start of {due.date()} that still tries (until {until:%H:%M} UTC) publishes it again"
     for id_, is_tried in ((OLDER, False), (tonight, True)):
         back = salon("withdraw", file, id_, "--because", "it is wrong")
         assert (back.code, "no longer a night: " in back.out, again in " ".join(back.out.split())) == (0, True, is_tried), back
