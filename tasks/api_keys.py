@@ -45,12 +45,14 @@ class Spelled:
     encodings of the whole, base64 for one, are not found.
     """
 
-    __slots__ = ("_core", "_pattern")
+    __slots__ = ("_core", "_in_bytes", "_pattern")
 
     def __init__(self, secret: str) -> None:
         # No encoder touches letters and digits. Most texts lack the longest run of them: they are looked at no further.
         self._core = max(re.split(r"[^A-Za-z0-9]+", secret), key=len).lower()
-        self._pattern = "".join(_sign(character) for character in secret)
+        self._pattern = "".join(map(_sign, secret))
+        errors = ["surrogateescape" if "\udc80" <= one <= "\udcff" else "surrogatepass" for one in secret]
+        self._in_bytes = b"".join(_sign(one).encode(errors=how) for one, how in zip(secret, errors, strict=True))
 
     def is_in(self, text: str) -> bool:
         """Whether a text holds it."""
@@ -66,10 +68,11 @@ class Spelled:
         """The same of a body that is not yet read."""
         if self._core.encode() not in content.lower():
             return content
-        return re.sub(self._pattern.encode(errors="surrogateescape"), lambda _: mark, content, flags=_ANY_CASE)
+        return re.sub(self._in_bytes, lambda _: mark, content, flags=_ANY_CASE)
 
 
 _ANY_CASE = re.IGNORECASE | re.ASCII
+_UNREADABLE = "\ufffd"
 
 
 @functools.cache
@@ -77,8 +80,8 @@ def _sign(character: str) -> str:
     if character.isascii() and character.isalnum():
         return character
     number = ord(character)
-    if "\ud800" <= character <= "\udfff":  # a byte of the environment that is no UTF-8: no address and no page can hold it
-        return rf"(?:{character}|\\{{1,4}}u{number:04x})"
+    if "\ud800" <= character <= "\udfff":  # a byte of the environment that is no UTF-8, or half a character of JSON
+        return rf"(?:{character}|%{number & 0xFF:02x}|\\{{1,4}}u{number:04x}|{_sign(_UNREADABLE)})"
     forms = {
         character, f"\\{character}", quote(character, safe=""), "".join(f"%{byte:02x}" for byte in character.encode()),
         quote_plus(character), ascii(character)[1:-1], json.dumps(character)[1:-1], html.escape(character),

@@ -60,7 +60,19 @@ def test_a_secret_that_is_no_utf_8_is_taken_out_and_ends_nothing(monkeypatch: py
     monkeypatch.setenv("SALON_TEST_PASSWORD", secret)
     assert redacted("the judge cannot be reached") == "the judge cannot be reached"
     assert redacted(f"{secret}, {ascii(secret)[1:-1]}, {json.dumps(secret)}") == '[removed], [removed], "[removed]"'
+    as_text = "caf\ufffd-geheim-1"
+    for written in (quote(secret, errors="surrogateescape"), as_text, quote(as_text), r"caf\uFFFD-geheim-1"):
+        assert redacted(f"to {written}") == "to [removed]"
+        assert Secrets(secret, "https://judge.example/v1").out_of_bytes(written.encode()) == b"[key removed]"
     assert Secrets(secret, "https://judge.example/v1").out_of_bytes(b"caf\xe9-geheim-1") == b"[key removed]"
+
+
+def test_a_secret_with_half_a_character_of_no_byte_ends_nothing() -> None:
+    """As a Secret block's JSON may hold."""
+    secret = json.loads('"\\ud83d-geheim-12"')
+    secrets = Secrets(secret, "https://judge.example/v1")
+    assert secrets.out_of_bytes(b"\\ud83d-geheim-12, ?-geheim-12") == b"[key removed], ?-geheim-12"
+    assert secrets.out_of_text(f"{secret}, \ufffd-geheim-12") == "[key removed], [key removed]"
 
 
 @pytest.mark.parametrize(
