@@ -62,6 +62,9 @@ def _told(deployed: "Deployed") -> Iterator[str]:
         yield f"              name: prefect deployment delete '{name}'"
     for name in deployed.automations:
         yield f"  automation  {name}"
+    for name in deployed.without_block:
+        yield f"  not set up  {name}: the others notify several blocks; --with-automations names one for all of them, or"
+        yield "              create it for yours from infra/automations/alerts.yaml (docs/alerts.md)"
     yield from _nights(deployed)
     if deployed.told:
         told = ", ".join(deployed.told)

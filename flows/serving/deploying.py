@@ -13,14 +13,13 @@ from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.client.schemas.objects import WorkPool
-from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectNotFound
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 from pydantic import ValidationError
 
 from flows.prefect_server import deployments, full_name, remedy, server_url
-from flows.serving.deployment_files import blocks_told, filled, new_pool, notification_block, set_up
+from flows.serving.deployment_files import blocks_told, cron, filled, new_pool, notification_block, set_up
 from schemas.benchmark.file import Benchmark, load_benchmark
 from schemas.benchmark.nightly import Nightly
 from schemas.errors import InputError, StoreError
@@ -59,6 +58,8 @@ class Deployed:
     """Deployments that ran another file until now, and that file."""
     told: list[str] = field(default_factory=list)
     """The notification blocks, as <type>/<name>, that an enabled automation of Salon tells; none: nobody hears."""
+    without_block: list[str] = field(default_factory=list)
+    """New automations that were not set up: the others notify several blocks, and none was asked for."""
     no_longer_told: list[str] = field(default_factory=list)
     """Those that alerts of all benchmarks went to until now: another one was asked for."""
 
@@ -92,7 +93,7 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
     plan = filled(benchmark, asked.file_at_worker or str(file.resolve()), asked.pool)
     for entry in plan["deployments"]:  # before anything is set up
         for found in entry["schedules"]:
-            _cron(entry["name"], found)
+            cron(entry["name"], found)
     try:
         with get_client(sync_client=True) as client:
             of_others = _of_other_files(client, plan["deployments"])
@@ -108,8 +109,9 @@ def deploy(file: Path, asked: DeployOptions) -> Deployed:
                 deployed.deployments.append(name)
                 deployed.kept_off.extend([name] if is_off else [])
             _remove_renamed(client, earlier, deployed)
-            names, no_longer_told = set_up(client, plan, block_id)
+            names, without_block, no_longer_told = set_up(client, plan, block_id)
             deployed.automations.extend(names)
+            deployed.without_block.extend(without_block)
             deployed.told.extend(blocks_told(client))
             deployed.no_longer_told.extend(block for block in no_longer_told if block not in deployed.told)
     except TransportError as error:
@@ -182,7 +184,7 @@ def _deployment(
         parameter_openapi_schema=form(flow, said),
         enforce_parameter_schema=True,
         schedules=[
-            DeploymentScheduleCreate(schedule=_cron(name, found), active=switched.get(found["slug"], True), slug=found["slug"])
+            DeploymentScheduleCreate(schedule=cron(name, found), active=switched.get(found["slug"], True), slug=found["slug"])
             for found in entry["schedules"]
         ],
         concurrency_limit=None,  # one that an earlier Salon set is taken away
@@ -237,14 +239,3 @@ def form(flow: Flow[..., Any], said: Mapping[str, str]) -> dict[str, Any]:
         if name in said:
             found.setdefault("description", said[name])
     return schema
-
-
-def _cron(deployment: str, found: Mapping[str, Any]) -> CronSchedule:
-    try:
-        return CronSchedule(cron=found["cron"], timezone=found["timezone"], day_or=found["day_or"])
-    except ValidationError as error:
-        said = error.errors()[0]["msg"]
-        raise InputError(
-            f"{deployment}: [nightly] schedule {found['cron']!r} in timezone {found['timezone']!r} cannot be used: {said}. "
-            'Write a cron line such as "0 2 * * *" and a zone such as "Europe/Berlin"'
-        ) from error

@@ -12,9 +12,11 @@ import yaml  # type: ignore[import-untyped]
 from httpx import HTTPStatusError, codes
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.schedules import CronSchedule
 from prefect.events.actions import SendNotification
 from prefect.events.schemas.automations import Automation, AutomationCore
 from prefect.exceptions import ObjectNotFound
+from pydantic import ValidationError
 
 from schemas.benchmark.file import Benchmark
 from schemas.errors import InputError
@@ -52,6 +54,18 @@ def new_pool(name: str, pools: Mapping[str, Any], kinds: Mapping[str, Any]) -> W
         concurrency_limit=settings["concurrency_limit"],
         description=settings["description"],
     )
+
+
+def cron(deployment: str, found: Mapping[str, Any]) -> CronSchedule:
+    """A schedule of infra/prefect.yaml. Raises InputError."""
+    try:
+        return CronSchedule(cron=found["cron"], timezone=found["timezone"], day_or=found["day_or"])
+    except ValidationError as error:
+        said = error.errors()[0]["msg"]
+        raise InputError(
+            f"{deployment}: [nightly] schedule {found['cron']!r} in timezone {found['timezone']!r} cannot be used: {said}. "
+            'Write a cron line such as "0 2 * * *" and a zone such as "Europe/Berlin"'
+        ) from error
 
 
 def automations(plan: Mapping[str, Any], blocks: Callable[[str], Iterable[str]]) -> Iterator[AutomationCore]:
@@ -112,11 +126,12 @@ def _all_automations(client: SyncPrefectClient) -> list[Automation]:
     return found
 
 
-def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | None) -> tuple[list[str], list[str]]:
+def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | None) -> tuple[list[str], list[str], list[str]]:
     """Create or update the automations, which are one set for all benchmarks; one that somebody switched off stays off.
 
     Without `block_id` those that notify keep their blocks, and one that is new tells the one block of the others. The names of
-    all, and the blocks, as <type>/<name>, that enabled ones told before and no longer do.
+    all, those of new ones where the others tell several blocks, and the blocks, as <type>/<name>, that enabled ones told before
+    and no longer do.
     """
     there = {one.name: one for one in _all_automations(client)}
     mine = [there[one["name"]] for one in _automations(plan) if one["name"] in there]
@@ -127,7 +142,8 @@ def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | N
         return dict.fromkeys(own) if block_id is None else [block_id]
 
     names = [_set_up(client, automation, there.get(automation.name)) for automation in automations(plan, blocks)]
-    return names, _named(client, before - {block_id}) if block_id else []
+    left = [one["name"] for one in _automations(plan) if len(before) > 1 and one["name"] not in names]
+    return names, left, _named(client, before - {block_id}) if block_id else []
 
 
 def _set_up(client: SyncPrefectClient, automation: AutomationCore, there: Automation | None) -> str:

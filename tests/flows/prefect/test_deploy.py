@@ -224,6 +224,12 @@ def test_automations_that_notify_are_brought_up_to_date_and_keep_whom_they_tell(
     before = automations_of(client)
     assert deploy(file, DeployOptions("salon-process")).no_longer_told == []
     assert automations_of(client) == before
+    nights["actions"][0]["block_document_id"] = str(last)  # somebody wants nights told elsewhere
+    path = {"id": nights["id"]}
+    client.request("PUT", "/automations/{id}", path_params=path, json={name: nights[name] for name in kept})
+    client.delete_automation(after[new["name"]].id)
+    assert deploy_command(file) == 0
+    assert f"not set up  {new['name']}: the others notify several blocks" in capsys.readouterr().out
     assert deploy_command(file, with_automations="custom-webhook/then-told") == 0
     said = capsys.readouterr().out
     assert "alerts reach:        custom-webhook/then-told" in said
