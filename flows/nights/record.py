@@ -98,17 +98,12 @@ def note_night(
     write_note(lake_root, note_file(lake_root, benchmark, run_date.isoformat()), note)
 
 
-def note_untold(
-    lake_root: Path, benchmark: str, day: str, untold: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, str]]
-) -> None:
-    """Note the events that are to be sent of the night of a date (ISO), in place of others, and whom its judges changed to."""
-    note = replace(notes(lake_root, benchmark)[day], untold=untold, changes=changes)
-    write_note(lake_root, note_file(lake_root, benchmark, day), note)
-
-
 def note_told(lake_root: Path, benchmark: str, day: str, sent: Sequence[Mapping[str, Any]]) -> None:
-    """Note the events that were sent of a night, beside those that were before. Nothing where it was taken back meanwhile."""
-    note = notes(lake_root, benchmark).get(day)
+    """Note the events that were sent of a night, beside those that were before. Nothing where it was taken back meanwhile.
+
+    In the mutex of its nights: what is written here would bring back a note that is taken away, or replaced, since it was read.
+    """
+    note = notes(lake_root, benchmark, day).get(day)
     if note is not None:
         told = sorted({*(note.told or ()), *(one["name"] for one in sent)})
         note = replace(note, told=told, untold=[one for one in note.untold if one not in sent])
@@ -120,10 +115,10 @@ def note_file(lake_root: Path, benchmark: str, day: str) -> Path:
     return _folder(lake_root, benchmark) / f"{day}.json"
 
 
-def notes(lake_root: Path, benchmark: str) -> dict[str, NightNote]:
-    """Every noted night of a benchmark by its date (ISO), oldest first. Raises CorruptLakeError."""
+def notes(lake_root: Path, benchmark: str, day: str = "*") -> dict[str, NightNote]:
+    """Every noted night of a benchmark by its date (ISO), or that of one date; oldest first. Raises CorruptLakeError."""
     what, remedy = "a valid record of a night", "delete it and run that night again"
-    return read_notes(lake_root, _folder(lake_root, benchmark), _note, what, remedy)
+    return read_notes(lake_root, _folder(lake_root, benchmark), _note, what, remedy, day)
 
 
 def forget_nights(lake_root: Path, benchmark: str, publication_id: str) -> list[str]:

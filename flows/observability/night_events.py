@@ -5,11 +5,11 @@ of, or that was taken back, is sent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from flows.nights.record import Night, mutex_name, note_told, note_untold, notes
+from flows.nights.record import Night, mutex_name, note_file, note_told, notes
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
@@ -26,6 +26,7 @@ from flows.observability.progress import RunSummary, current
 from schemas.errors import SalonError
 from tasks.context import StageContext
 from tasks.judge.model_pin import ModelChange
+from tasks.lake.notes import write_note
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 
@@ -35,7 +36,7 @@ def record_events(
 ) -> tuple[ModelChange, ...]:
     """Note what a night that stands published is to tell; also whom its judges `changed` to, with what earlier tries found."""
     name, root, day = run.benchmark.name, run.lake.root, run.run_date.isoformat()
-    note = notes(root, name)[day]
+    note = notes(root, name, day)[day]
     earlier = [ModelChange(**one) for one in note.changes]
     changes = tuple(dict.fromkeys([*earlier, *changed]))
     told = {*(EVENTS if note.told is None else note.told)} - ({JUDGE_CHANGED} if len(changes) > len(earlier) else set())
@@ -47,7 +48,7 @@ def record_events(
         shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
         further += [night_shut_out(shut_out)] if shut_out is not None else []
         untold = [asdict(one) for one in (*found, *(one for one in further if one.name not in told))]
-    note_untold(root, name, day, untold, [asdict(one) for one in changes])
+    write_note(root, note_file(root, name, day), replace(note, untold=untold, changes=[asdict(one) for one in changes]))
     return changes
 
 
@@ -72,7 +73,8 @@ def send_events(run: StageContext, *, is_ended: bool) -> None:
             for day, untold in left():
                 alerts = [Alert(one["name"], one["payload"]) for one in untold]
                 sent = tell_alerts(name, date.fromisoformat(day), alerts, "The next start of a night sends them")
-                note_told(root, name, day, [one for one in untold if one["name"] in sent])
+                with mutex(ledger, mutex_name(run.name_in_ledger), current().say_who_is_waited_for):
+                    note_told(root, name, day, [one for one in untold if one["name"] in sent])
                 if len({*sent}) < len({one.name for one in alerts}):
                     break  # the server is waited for once
     except (SalonError, OSError) as error:

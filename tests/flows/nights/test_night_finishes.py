@@ -6,6 +6,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.finishing import wait_until_due
-from flows.nights.record import Night, forget_nights, note_night, note_untold, notes
+from flows.nights.record import Night, forget_nights, mutex_name, note_file, note_night, notes
 from flows.observability.alerting import BLOCKED, JUDGE_CHANGED, NIGHT_FAILED, NIGHT_MISSED, PUBLISHED
 from flows.observability.night_events import send_events
 from flows.run.context import RunContext
@@ -37,6 +39,9 @@ from schemas.errors import (
 )
 from schemas.statuses.rows import ReplyStatus
 from tasks.judge.outcome import outage
+from tasks.lake.notes import write_note
+from tasks.ledger.mutex import mutex
+from tasks.ledger.open_ledgers import opened
 from tasks.stopping import STOP
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
@@ -248,7 +253,10 @@ def _noted(file: Path, day: date, publication: str, *, is_whole: bool) -> None:
     """A night of a start that ended before it told of it."""
     lake = file.parent / "lake"
     note_night(lake, "nights", Night({MODEL: "step-1"}), day, publication, is_whole=is_whole)
-    note_untold(lake, "nights", day.isoformat(), [{"name": f"salon.of.{day:%d}", "payload": {"says": publication}}], [])
+    note = replace(
+        notes(lake, "nights")[day.isoformat()], untold=[{"name": f"salon.of.{day:%d}", "payload": {"says": publication}}]
+    )
+    write_note(lake, note_file(lake, "nights", day.isoformat()), note)
 
 
 def test_what_was_not_sent_of_nights_is_sent_by_the_next_start_of_any(tmp_path: Path, sent: list[str]) -> None:
@@ -282,6 +290,24 @@ def test_nothing_is_sent_of_a_publication_that_another_start_replaced_or_that_wa
     assert forget_nights(tmp_path / "lake", "nights", "c" * 64) == [day.isoformat()]
     send_events(run, is_ended=True)
     assert sent == []
+
+
+def test_a_night_that_is_taken_back_while_its_events_are_sent_stays_so(tmp_path: Path, sent: list[str]) -> None:
+    """What was sent is noted when the withdrawal has ended; a note that is written between its steps would come back."""
+    file, day, lake = write_benchmark(tmp_path, "http://127.0.0.1:9/v1"), date(2026, 3, 3), tmp_path / "lake"
+    run = open_night(file, day, is_asking=False)
+    _noted(file, day, "a" * 64, is_whole=True)
+    (before,) = notes(lake, "nights").values()
+    with ThreadPoolExecutor(1) as pool:
+        with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger)):
+            sending = pool.submit(send_events, run, is_ended=True)
+            while not sent and not sending.done():
+                time.sleep(0.05)
+            assert not wait([sending], 1).done
+            assert (sent, [*notes(lake, "nights").values()]) == (["salon.of.03"], [before])
+            forget_nights(lake, "nights", "a" * 64)
+        sending.result(30)
+    assert notes(lake, "nights") == {}
 
 
 def test_a_change_of_the_judge_is_told_though_the_try_that_found_it_failed(
