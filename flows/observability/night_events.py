@@ -37,7 +37,7 @@ def record_events(
     """Note what a night that stands published is to tell; also whom its judges `changed` to, with what earlier tries found."""
     name, root, day = run.benchmark.name, run.lake.root, run.run_date.isoformat()
     note = notes(root, name, day)[day]
-    earlier = [ModelChange(**one) for one in note.changes]
+    earlier = [ModelChange(one["judge_model"], one["before"], one["now"]) for one in note.changes]  # a later Salon may note more
     changes = tuple(dict.fromkeys([*earlier, *changed]))
     told = {*(EVENTS if note.told is None else note.told)} - ({JUDGE_CHANGED} if len(changes) > len(earlier) else set())
     untold, found = note.untold, events_of_night(run, summary, told)

@@ -38,6 +38,7 @@ from schemas.errors import (
     StoreError,
 )
 from schemas.statuses.rows import ReplyStatus
+from tasks.judge.model_pin import ModelChange
 from tasks.judge.outcome import outage
 from tasks.lake.notes import write_note
 from tasks.ledger.mutex import mutex
@@ -341,6 +342,19 @@ def test_a_note_by_a_later_release_is_read(tmp_path: Path) -> None:
     (path,) = (tmp_path / "nights" / "b").glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"what_came_later": 1}))
     assert notes(tmp_path, "b")["2026-03-04"].is_whole
+
+
+def test_a_change_of_the_judge_that_a_later_release_noted_is_told(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    provider.then, file, lake = GOOD, write_benchmark(world.folder, provider.url), world.folder / "lake"
+    run_night(RunContext.of(open_night(file)))
+    ((day, note),) = notes(lake, "nights").items()
+    change = {"judge_model": "eye", "before": "eye-1", "now": "eye-2"}
+    write_note(lake, note_file(lake, "nights", day), replace(note, is_whole=False, changes=[change | {"what_came_later": 1}]))
+    assert run_night(RunContext.of(open_night(file))).changes == (ModelChange("eye", "eye-1", "eye-2"),)
+    assert [note.changes for note in notes(lake, "nights").values()] == [[change]]
 
 
 def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
