@@ -7,14 +7,14 @@ import pytest
 
 from flows.commands.explaining import _print_cell
 from flows.observability.terminal import result_console
-from schemas.errors import InputError, StoreError
+from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.nights import EXAM
 from schemas.tables.published import BENCHMARK_LONG, PREFERENCES
 from tasks.lake.reading import Lake
 from tasks.publish.explain.cells import Explanation, explain, explain_sample, find_cell, find_row
 from tasks.publish.explain.exam import unnoticed_first
-from tasks.publish.reading import Publication, current
-from tests.support.small_lake import filled_row
+from tasks.publish.reading import current
+from tests.support.small_lake import filled_row, table_of
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,22 @@ def test_of_an_exam_the_faults_least_noticed_come_first_and_what_lacks_a_score_l
     assert unnoticed_first(members) == ["rose", "not", "fell", "lost"]
 
 
-def test_a_row_of_another_table_is_found_by_four_letters_of_its_id_where_they_are_of_one(tmp_path):
-    rows = pl.DataFrame({"pair_id": ["abcd1", "abcd2", "12345"]})
-    rows.write_parquet(tmp_path / f"{PREFERENCES.name}.parquet")
-    publication = Publication("b", "f" * 64, "2026-03-01", tmp_path, is_current=True)
-    found = {address: find_row(publication, PREFERENCES, "pair_id", address) for address in ("1234", "123", "", "abcd", "abcd2")}
-    assert found == {"1234": {"pair_id": "12345"}, "123": None, "": None, "abcd": None, "abcd2": {"pair_id": "abcd2"}}
-    assert find_row(publication, EXAM, "exam_id", "1234") is None
+def test_a_row_of_another_table_is_found_by_four_letters_of_its_id_where_they_are_of_one(tmp_path, put, small_cells):
+    """And a table that is damaged is told as such."""
+    rows = [filled_row(EXAM, exam_id=f"{begins:x<12}") for begins in ("abcd1", "abcd2", "12345")]
+    put(tmp_path, small_cells, further={EXAM: table_of(EXAM, rows)})
+    publication = current(tmp_path)
+
+    def found(address):
+        row = find_row(publication, EXAM, "exam_id", address)
+        return row and row["exam_id"]
+
+    addresses = ("1234", "123", "", "abcd", "abcd2")
+    assert [found(address) for address in addresses] == ["12345xxxxxxx", None, None, None, "abcd2xxxxxxx"]
+    assert find_row(publication, PREFERENCES, "pair_id", "1234") is None
+    (publication.folder / f"{EXAM.name}.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptLakeError, match=r"exam.parquet is not the file that was published; restore it"):
+        found("1234")
 
 
 def test_names_that_hold_slashes_are_compared_as_one_text(small_cells):

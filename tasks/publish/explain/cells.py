@@ -18,12 +18,11 @@ from schemas.statuses.cells import Total
 from schemas.statuses.rows import NO_FAILURES, ROW_UNUSABLE, JudgementStatus, ScoreStatus
 from schemas.tables.stored import JUDGEMENTS, SCORES
 from schemas.tables.table import Table
-from tasks.lake.object_store.cache_folder import bring
 from tasks.lake.reading import Lake
 from tasks.lake.request_rows import items_not_asked
 from tasks.publish.explain.judgements import OUTCOME, UNSCORED, ExplainedJudgement, explained_judgements, scores_of
 from tasks.publish.explain.recomputed_mean import is_reproduced, recomputed_mean
-from tasks.publish.reading import Publication, load_cells
+from tasks.publish.reading import Publication, checked_file, load_cells
 
 _ADDRESS = ("model", "checkpoint", "rubric_id", "dimension", "category")
 
@@ -167,11 +166,11 @@ def find_cell(cells: pl.DataFrame, address: str, where: str = "this publication"
 
 
 def find_row(publication: Publication, table: Table, name: str, address: str) -> dict[str, Any] | None:
-    """The row of a table whose `name`, its id, begins so; None where there is none, or more than one."""
-    path = publication.folder / f"{table.name}.parquet"
-    if len(address) < 4 or not bring(path).is_file():
+    """The row of a table whose `name`, its id, begins so; None where there is none, or more than one. Raises CorruptLakeError."""
+    file = f"{table.name}.parquet"
+    if len(address) < 4 or file not in publication.files:
         return None
-    found = pl.read_parquet(path).filter(pl.col(name).str.starts_with(address))
+    found = pl.read_parquet(checked_file(publication, file)).filter(pl.col(name).str.starts_with(address))
     return found.row(0, named=True) if found.height == 1 else None
 
 
