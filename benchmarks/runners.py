@@ -32,7 +32,6 @@ from benchmarks.runner_world import (
     BURST,
     JUDGE,
     PER_MINUTE,
-    ROOT,
     attempts_cut_off,
     count,
     environment,
@@ -68,7 +67,7 @@ def main() -> int:
                     killed = Path(folder) / "kills"
                     is_met.append(kills(killed, postgres.new_database(), server, given.runner, given.workers, given.seconds))
         if "overhead" in given.only:
-            is_met.append(overhead(server))
+            is_met.append(overhead(Path(folder), server))
     return int(not all(is_met))
 
 
@@ -121,12 +120,12 @@ def kills(folder: Path, ledger: str, server: "Server", runner: str, n_workers: i
     return code == 0 and n_lost == 0 and n_twice <= n_open and n_killed > 0
 
 
-def overhead(server: "Server") -> bool:
+def overhead(folder: Path, server: "Server") -> bool:
     """CPU of one task run for each runner, and a 500th of it."""
     table = Table("runner", "flow ms", "workers ms", "server ms", "a judgement, ms", title="CPU of a task run; shards of 500")
     is_met = True
     for runner in ("local", "processes", "dask"):
-        few, many = (idle_run(runner, n, server) for n in N_IDLE)
+        few, many = (idle_run(folder, runner, n, server) for n in N_IDLE)
         each = [(much - little) * 1000 / (N_IDLE[1] - N_IDLE[0]) for little, much in zip(few, many, strict=True)]
         table.add_row(runner, *(f"{ms:.1f}" for ms in each), f"{sum(each) / 500:.3f}")
         is_met &= sum(each) / 500 <= 0.2
@@ -134,12 +133,12 @@ def overhead(server: "Server") -> bool:
     return is_met
 
 
-def idle_run(runner: str, n: int, server: "Server") -> tuple[float, float, float]:
-    """CPU seconds of the flow, its workers and the server in a run of `n` task runs that do nothing."""
+def idle_run(folder: Path, runner: str, n: int, server: "Server") -> tuple[float, float, float]:
+    """CPU seconds of the flow, its workers and the server in a run of `n` task runs that do nothing, in the folder."""
     before_s = server.cpu_s()
     command = [sys.executable, "-c", f"from benchmarks.runners import be_idle; be_idle({runner!r}, {n})"]
     quiet = {"PREFECT_LOGGING_LEVEL": "CRITICAL"}
-    said = subprocess.run(command, cwd=ROOT, env=environment(server.url) | quiet, stdout=subprocess.PIPE, check=True).stdout
+    said = subprocess.run(command, cwd=folder, env=environment(server.url) | quiet, stdout=subprocess.PIPE, check=True).stdout
     time.sleep(5)  # the server writes down what it was told
     flow_s, workers_s = json.loads(said.splitlines()[-1])
     return flow_s, workers_s, server.cpu_s() - before_s
