@@ -136,7 +136,7 @@ def run_backfill(
                 yield ShardCall(ask_checkpoint, asking.stage, AskedCheckpoint(one, patience_s), spends_money=True)
 
     began_at = datetime.now(UTC)
-    keep_rubrics(run.lake.root, run.rubrics)  # a row names a rubric by its digest
+    keep_rubrics(run.lake.root, run.rubrics, run.reporter.say)  # a row names a rubric by its digest
     write_partitions(run, planned.partitions, BACKFILL, state=PartitionState.PLANNED)
     run.reporter.start("backfill", len(planned.open))
     n_own = {one.name: one.n_own for one in planned.open}

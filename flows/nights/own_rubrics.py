@@ -5,7 +5,7 @@ only the rubrics of today. A digest changes with a title, too; whether anything 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,16 @@ from tasks.lake.atomic_files import write_bytes
 from tasks.lake.object_store.cache_folder import pull, push
 
 
-def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric]) -> None:
-    """Keep those that the lake does not hold yet, but for one whose files were changed since it was loaded."""
+def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric], say: Callable[[str], None]) -> None:
+    """Keep those that the lake does not hold yet. One whose files were changed since it was loaded cannot be, which is said."""
     for rubric in rubrics.values():
-        if kept_rubric(lake_root, rubric.id, rubric.digest) is not None or not _is_unchanged(rubric):
+        if kept_rubric(lake_root, rubric.id, rubric.digest) is not None:
+            continue
+        if not _is_unchanged(rubric):
+            say(
+                f"the files of rubric {rubric.id} were edited since they were read: it is asked as it was read, and the lake "
+                "lacks it so. Later nights leave its anchors out and compare nothing with it, unless a run finds them as before"
+            )
             continue
         target = _folder(lake_root, rubric.id, rubric.digest)
         names = rubric_files(rubric.folder)

@@ -85,7 +85,7 @@ def run_pipeline(
     elif asked_before is None:  # what is bought is to be published
         check_records(run.stage)
     run.lake.sweep()
-    keep_rubrics(run.lake.root, run.rubrics)  # as they are asked: their files may be edited while they are
+    keep_rubrics(run.lake.root, run.rubrics, run.reporter.say)  # as they are asked: their files may be edited while they are
     dataset = stages.ingest(run, checkpoints, night.anchor_set if night else None, is_examined=asked_before is None)
     run = run.having(dataset_id=dataset.dataset_id, run_id=secrets.token_hex(16))
     run = replace(run, lineage=lineage_of(run, known))

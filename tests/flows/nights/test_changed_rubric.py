@@ -78,7 +78,7 @@ def test_a_raised_version_is_told_from_another_text(
 ) -> None:
     lake, folder = file.parent / "lake", file.parent / "mine" / "matching"
     old = load_rubric(folder)
-    keep_rubrics(lake, {"matching": old})
+    keep_rubrics(lake, {"matching": old}, pytest.fail)
     change(file)
     new = load_rubric(folder)
     digests = ("matching", old.digest, new.digest)
@@ -87,11 +87,15 @@ def test_a_raised_version_is_told_from_another_text(
     assert asks_the_same(lake, {"matching": new}, *digests, but_for_version=True) is is_same_but_for_version
 
 
-def test_a_rubric_edited_since_it_was_loaded_is_not_kept_as_what_it_was(file: Path) -> None:
+def test_a_rubric_edited_since_it_was_loaded_is_not_kept_as_what_it_was_and_said_to_be_lacking(file: Path) -> None:
+    """As while a night waits for another process."""
+    said = list[str]()
     old = load_rubric(file.parent / "mine" / "matching")
     _retitle(file)
-    keep_rubrics(file.parent / "lake", {"matching": old})
+    keep_rubrics(file.parent / "lake", {"matching": old}, said.append)
     assert not (file.parent / "lake").exists()
+    (told,) = said
+    assert told.startswith("the files of rubric matching were edited since they were read: it is asked as it was read")
 
 
 def test_a_rubric_is_kept_before_anything_is_asked_by_it(file: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
