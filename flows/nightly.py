@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
@@ -94,9 +94,9 @@ def nightly(
             wait_until_due(moment, early, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, is_ended = list[StageContext](), True
-        to_retry = [] if retry is None else [retry]
+        rejected_before = None if retry is None else datetime.now(UTC)  # by no try of this one
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is
-        attempt = noted(partial(_attempt, file, opening, until, runner, tried, to_retry))
+        attempt = noted(partial(_attempt, file, opening, until, runner, tried, rejected_before))
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
@@ -130,23 +130,22 @@ def _attempt(
     until: date | None,
     runner: Runner | None,
     tried: list[StageContext],
-    to_retry: list[Retry],
+    rejected_before: datetime | None,
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; put into `tried`. `to_retry` is empty once one came to its end."""
+    """One try at a night: opened, run, and shown; put into `tried`."""
     run = opened_night()
     tried.append(run)
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
         with opened_executor(run, runner) as executor:
-            summary = run_night(RunContext.of(run, executor, reporter), until, is_retrying=bool(to_retry))
+            summary = run_night(RunContext.of(run, executor, reporter), until, rejected_before=rejected_before)
     except GateBlockedError as error:
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
         raise
     except ProviderError:
         kept_anew(RunContext.of(run, reporter=reporter), file)()
         raise
-    to_retry.clear()
     if summary.run is not None:
         kept_anew(RunContext.of(run, reporter=reporter), file)()
         show_artifacts(run, summary.run, summary.run.cells)
@@ -174,11 +173,12 @@ def _n_blocked(run: RunSummary) -> int:
     return run.n_blocked + n_rates(run.pairs)[1]
 
 
-def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool = False) -> NightSummary:
+def run_night(run: RunContext, until: date | None = None, *, rejected_before: datetime | None = None) -> NightSummary:
     """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
-    `until`: only checkpoints made on that day or before are there. `is_retrying`: what was rejected is asked again, also of a
-    whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand beside the newest one.
+    `until`: only checkpoints made on that day or before are there. `rejected_before`: what was rejected before this moment is
+    asked again, also of a whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand
+    beside the newest one.
     """
     name, root = run.benchmark.name, run.lake.root
     with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger), run.reporter.say_who_is_waited_for):
@@ -186,7 +186,7 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         check_date(ledger, run, lambda now: by_schedule(now).date(), may_be_earlier=until is not None)
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
-        if own is not None and own.is_whole and not is_retrying:
+        if own is not None and own.is_whole and rejected_before is None:
             check_is_there(run, own)
             for told in filter(None, (differs_from_night(run, own.publication_id), restored(run))):
                 run.reporter.say(told)
@@ -199,7 +199,12 @@ def run_night(run: RunContext, until: date | None = None, *, is_retrying: bool =
         for sentence in (*replaced, *left_out):
             run.reporter.say(sentence)
         summary = run_pipeline(
-            run, shown, known=known, night=night, is_retrying=is_retrying, while_asking=partial(noted_where_it_ends, "nightly")
+            run,
+            shown,
+            known=known,
+            night=night,
+            rejected_before=rejected_before,
+            while_asking=partial(noted_where_it_ends, "nightly"),
         )
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids

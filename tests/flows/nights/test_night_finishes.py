@@ -231,8 +231,9 @@ def test_a_whole_night_that_was_interrupted_while_it_was_shown_is_told_of(
     assert sent == []
 
 
+@pytest.mark.parametrize("fails", [Play(500, b"{}"), NO_CREDIT], ids=["a reply is lacking", "the whole try fails"])
 def test_a_further_try_asks_no_rejected_request_again_and_a_page_that_cannot_be_written_fails_none(
-    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str]
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch, sent: list[str], fails: Play
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     monkeypatch.setattr(finishing, "FIRST_WAIT_S", 0.1)
@@ -242,7 +243,7 @@ def test_a_further_try_asks_no_rejected_request_again_and_a_page_that_cannot_be_
     file.write_text(file.read_text().replace("concurrency = 4", "concurrency = 1\nattempts_per_request = 1"))
     (world.folder / "lake/publish/v1/nights/partitions.html/in the way").mkdir(parents=True)
     rejected = {"message": "Invalid image", "code": "invalid_image", "type": "invalid_request_error"}
-    provider.script = deque([*[Play(400, json.dumps({"error": rejected}).encode())] * 2, Play(500, b"{}")])
+    provider.script = deque([*[Play(400, json.dumps({"error": rejected}).encode())] * 2, GOOD, fails])
     provider.then = GOOD
     nightly(file, retry="rejected")
     assert provider.n == N_SAMPLES + 1
