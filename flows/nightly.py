@@ -16,7 +16,7 @@ from flows.nights.failed import noted_where_it_fails
 from flows.nights.finishing import check_in_time, until_finished, wait_until_due
 from flows.nights.lost_pointer import restored
 from flows.nights.missing import night_before
-from flows.nights.record import mutex_name, note_night, notes
+from flows.nights.record import mutex_name, note_night, notes, notes_mutex
 from flows.nights.shortfall import check_is_there
 from flows.observability.alerting import night_failed, table_blocked
 from flows.observability.artifacts import progress_in_prefect, show_artifacts, tell_alerts
@@ -216,10 +216,12 @@ def run_night(run: RunContext, until: date | None = None, *, rejected_before: da
             same_as = date.fromisoformat(before) if is_same else None
             said = samples_differ(changed, f"the night of {before}") if changed else None
         of_judges = run.name_in_ledger, ids.plan_id, run.benchmark.judges
-        changes = record_events(run, summary, night, same_as, model_changes(ledger, *of_judges))
+        with mutex(ledger, notes_mutex(run.name_in_ledger)):
+            changes = record_events(run, summary, night, same_as, model_changes(ledger, *of_judges))
         adopt(ledger, *of_judges)  # once they are noted: afterwards no try finds them
         if not _n_blocked(summary) and has_each(run, ids.dataset_id, summary.cells, night.checkpoints.items()):
-            note_night(root, name, night, run.run_date, publication, is_whole=True)
+            with mutex(ledger, notes_mutex(run.name_in_ledger)):
+                note_night(root, name, night, run.run_date, publication, is_whole=True)
         return NightSummary(
             run.run_date, night.checkpoints, night.anchor_set, publication, summary,
             same_as, changes, night.gone, night.late, said,

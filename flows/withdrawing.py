@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from flows.executors.lake_use import lake_in_use
 from flows.nights.drift import standing_publications, write_drift
 from flows.nights.index import rewrite_index
-from flows.nights.record import forget_nights, mutex_name
+from flows.nights.record import forget_nights, mutex_name, notes_mutex
 from flows.run.context import RunContext
 from schemas.errors import InputError
 from tasks.ledger.mutex import mutex
@@ -49,7 +49,8 @@ def withdraw(run: RunContext, prefix: str, because: str) -> Withdrawn:
         n_runs = runs(run.lake).filter(publication_id=found.publication_id).height
         made = Withdrawal(found.publication_id, name, found.run_date, now, host, because, n_runs)
         note_withdrawn(root, made)
-        nights = forget_nights(root, name, found.publication_id)
+        with mutex(ledger, notes_mutex(run.name_in_ledger)):
+            nights = forget_nights(root, name, found.publication_id)
         others = standing_publications(root, name)  # without what is noted just now
         move_back(root, found.folder, [(one.folder, date.fromisoformat(one.run_date)) for one in others])
         write_drift(root, name, run.rubrics, run.reporter.say)

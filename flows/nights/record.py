@@ -22,6 +22,11 @@ def mutex_name(name_in_ledger: str) -> str:
     return f"nightly {name_in_ledger}"
 
 
+def notes_mutex(name_in_ledger: str) -> str:
+    """Of the short block in which notes of nights are read and written anew: what was sent is noted while another night runs."""
+    return f"notes of {mutex_name(name_in_ledger)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Night:
     """What a nightly run is to be about: the newest checkpoint of each model, the anchors it asks, and what it is due by.
@@ -101,7 +106,7 @@ def note_night(
 def note_told(lake_root: Path, benchmark: str, day: str, sent: Sequence[Mapping[str, Any]]) -> None:
     """Note the events that were sent of a night, beside those that were before. Nothing where it was taken back meanwhile.
 
-    In the mutex of its nights: what is written here would bring back a note that is taken away, or replaced, since it was read.
+    In the block of notes_mutex(): it would bring back a note that is taken away, or replaced, since it was read.
     """
     note = notes(lake_root, benchmark, day).get(day)
     if note is not None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from flows.nights.record import Night, mutex_name, note_file, note_told, notes
+from flows.nights.record import Night, mutex_name, note_file, note_told, notes, notes_mutex
 from flows.nights.shortfall import night_not_current
 from flows.nights.shut_out import why_shut_out
 from flows.observability.alerting import (
@@ -73,7 +73,7 @@ def send_events(run: StageContext, *, is_ended: bool) -> None:
             for day, untold in left():
                 alerts = [Alert(one["name"], one["payload"]) for one in untold]
                 sent = tell_alerts(name, date.fromisoformat(day), alerts, "The next start of a night sends them")
-                with mutex(ledger, mutex_name(run.name_in_ledger), current().say_who_is_waited_for):
+                with mutex(ledger, notes_mutex(run.name_in_ledger)):
                     note_told(root, name, day, [one for one in untold if one["name"] in sent])
                 if len({*sent}) < len({one.name for one in alerts}):
                     break  # the server is waited for once

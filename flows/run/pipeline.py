@@ -14,7 +14,7 @@ from flows.nights.drift import read_otherwise, write_drift
 from flows.nights.ended import ended_series
 from flows.nights.index import rewrite_index
 from flows.nights.own_rubrics import keep_rubrics
-from flows.nights.record import Night, night_budget, note_night
+from flows.nights.record import Night, night_budget, note_night, notes_mutex
 from flows.nights.shut_out import shut_out_by
 from flows.observability.part import one_step
 from flows.observability.progress import RunSummary
@@ -45,6 +45,7 @@ from tasks.judge.budget.forecast import total_usd
 from tasks.judge.model_pin import deprecation_warning, hold
 from tasks.judge.outcome import Outcome
 from tasks.ledger.import_replies.importing import ImportResult, check_importable
+from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.folders import Published, is_published, publication_folder
 from tasks.publish.identity import publication_id
@@ -130,7 +131,8 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
     if night:
         behind = shut_out_by(run, published)
         name, root = run.benchmark.name, run.lake.root
-        note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
+        with opened(run.ledger_url) as ledger, mutex(ledger, notes_mutex(run.name_in_ledger)):
+            note_night(root, name, night, run.run_date, made, is_whole=False, behind=behind, max_usd=max_usd)
     check_not_stopped()
     write_drift(run.lake.root, run.benchmark.name, run.rubrics, run.reporter.say)
     said = list(filter(None, [read_otherwise(run.lake.root, run.benchmark.name, made) if published.is_new else None]))

@@ -20,7 +20,7 @@ from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.finishing import wait_until_due
-from flows.nights.record import Night, forget_nights, mutex_name, note_file, note_night, notes
+from flows.nights.record import Night, forget_nights, note_file, note_night, notes, notes_mutex
 from flows.observability.alerting import BLOCKED, JUDGE_CHANGED, NIGHT_FAILED, NIGHT_MISSED, PUBLISHED
 from flows.observability.night_events import send_events
 from flows.run.context import RunContext
@@ -295,13 +295,13 @@ def test_nothing_is_sent_of_a_publication_that_another_start_replaced_or_that_wa
 
 
 def test_a_night_that_is_taken_back_while_its_events_are_sent_stays_so(tmp_path: Path, sent: list[str]) -> None:
-    """What was sent is noted when the withdrawal has ended; a note that is written between its steps would come back."""
+    """What was sent is noted once the notes are taken away: written between their reading and that, a note would come back."""
     file, day, lake = write_benchmark(tmp_path, "http://127.0.0.1:9/v1"), date(2026, 3, 3), tmp_path / "lake"
     run = open_night(file, day, is_asking=False)
     _noted(file, day, "a" * 64, is_whole=True)
     (before,) = notes(lake, "nights").values()
     with ThreadPoolExecutor(1) as pool:
-        with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger)):
+        with opened(run.ledger_url) as ledger, mutex(ledger, notes_mutex(run.name_in_ledger)):
             sending = pool.submit(send_events, run, is_ended=True)
             while not sent and not sending.done():
                 time.sleep(0.05)
