@@ -92,6 +92,8 @@ class Fuzzer:
         except Exception as error:  # noqa: BLE001 - this is what is looked for
             self._breaks(rubric, f"raises {type(error).__name__}", text)
             return None
+        if isinstance(found, Unreadable) and found.fault:
+            self._breaks(rubric, f"raises {found.fault}", text)
         used_s = time.process_time() - started_s
         self.slowest_s = max(self.slowest_s, used_s)
         if used_s > CPU_LIMIT_S:

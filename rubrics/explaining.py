@@ -55,7 +55,8 @@ def explained(
 def _failed(rubric: Rubric, variant: Variant, read: Unreadable, raw: str) -> Iterator[tuple[str, dict[str, object]]]:
     """The dimensions that what the reply says leaves without a number; none where the reason is of the whole."""
     if (
-        read.reason in _OF_WHOLE
+        read.fault
+        or read.reason in _OF_WHOLE
         or rubric.reply_format not in _READERS
         or variant.is_of_items
         or variant.dimensions[0].probability

@@ -170,9 +170,10 @@ class ReadScores:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A reply that gives no score, and why."""
+    """A reply that gives no score, and why. `fault`: the error of ours that ended its reading; empty where it was read."""
 
     reason: ParseReason
+    fault: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """What `salon parse` prints."""

@@ -1,6 +1,7 @@
 """The lines of `salon parse`: one {"raw", "context"} read, one answer printed. How a reply is read is read.py."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from rubrics.rules import unusable_fact
 from schemas.errors import InputError
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
+
+_log = logging.getLogger("salon.parse")
 
 FACT = "fact"
 """The key under which a line names the fact of its context that is not as the rubric declares it."""
@@ -52,6 +55,8 @@ def parse_jsonl_line(
     if rubric.dispatch:
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
     read = parse_reply(rubric, content["raw"], context)
+    if isinstance(read, Unreadable) and read.fault:
+        _log.error("line %d broke the reader and is malformed; a fault of Salon: %s", number, read.fault)
     said = said_of(rubric, read, context)
     if is_explained and isinstance(content["raw"], str) and FACT not in said:
         if isinstance(read, ReadScores):

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from rubrics.model import Dimension, ReplyFormat
 from rubrics.replies.labels import keys_by_label, label_pattern, normal
-from rubrics.replies.numbers import BLANK, Found, Value, read_number
+from rubrics.replies.numbers import BLANK, DIGITS, Found, Value, read_number
 from rubrics.replies.placeholders import is_number
 from schemas.statuses.rows import ParseReason
 
@@ -81,10 +81,10 @@ def _rows(text: str, dimensions: tuple[Dimension, ...]) -> Iterator[Place]:
         at = column if column is not None else _only(cells)
         if at is None or at >= len(cells):
             continue
-        others = [cells[index].strip(BLANK + "*") for index in limits if index < len(cells)]
+        limited = [DIGITS.findall(cells[index]) for index in limits if index < len(cells)]
         for dimension in named:
             said = read_number(cells[at], dimension, is_prose_allowed=False) if cells[at].strip(BLANK) else ParseReason.WRONG_TYPE
-            if any(other.isdigit() and not is_number(other, dimension.maximum) for other in others):
+            if any(ends and not any(is_number(end, dimension.maximum) for end in ends) for ends in limited):
                 said = ParseReason.SCALE_MISMATCH
             yield dimension.key, said, (starts[at], starts[at] + len(cells[at]))
 

@@ -5,9 +5,11 @@ says. The lines of `salon parse` are jsonl.py.
 """
 
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
@@ -15,13 +17,12 @@ from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_bl
 from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
 from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import Judged, judged_by, saw_nothing
-from rubrics.replies.items.answers import Answers, of_item
-from rubrics.replies.items.lines import read_lines
-from rubrics.replies.items.lists import read_list
+from rubrics.replies.items.answers import of_item
+from rubrics.replies.items.together import WITHOUT_ANSWER, read_together
 from rubrics.replies.json_form import read_json
 from rubrics.replies.json_objects import decoded
 from rubrics.replies.line_forms import numbers_beside, read_bracket, read_label, read_whole
-from rubrics.replies.numbers import BLANK, Found, as_score
+from rubrics.replies.numbers import BLANK, Found
 from rubrics.replies.plain_forms import read_plain
 from rubrics.replies.probabilities import read_probabilities
 from rubrics.replies.program_numbers import read_numbers
@@ -36,6 +37,7 @@ from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
+_N_FAULT_CHARACTERS_MAX = 200
 _READERS = {
     ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label, ReplyFormat.ANSWER: read_whole,
 }  # fmt: skip
@@ -47,17 +49,32 @@ CUT = frozenset({"length", "max_tokens", "max_output_tokens", "max_length", *CON
 # Opens with a quote, not with the label: re skips to it. One of the two may be lost.
 _QUOTES_OF_LABEL = re.compile(r"""(?<=[^"'“”\n])["'”](?=\s?[:：=])|["'“](?=[^"'“”\n]{1,60}["'”]\s?[:：=])""")
 _BRACES = str.maketrans("{}", "  ")  # outside of an object: of one that is not whole
-_WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 _OF_A_SCALE = frozenset({ParseReason.OUT_OF_RANGE, ParseReason.NON_INTEGER, ParseReason.AMBIGUOUS})
 
 
 def parse_reply(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
-    """What one reply says under a rubric: a number for every dimension, or the reason there is none. Never raises.
+    """What one reply says under a rubric: a number for every dimension, or the reason there is none.
 
+    Never raises: a reply that breaks the reader is MALFORMED, and has a `fault` for the caller to tell.
     `context` may hold finish_reason, refusal, category, logprobs_json, and the facts of rubrics.rules and items. A fact that is
     not as declared says nothing here; rubrics.rules.unusable_fact names it.
     """
-    context = context if isinstance(context, Mapping) else {}
+    try:
+        return _parsed(rubric, text, context if isinstance(context, Mapping) else {})
+    except MemoryError:  # of the process, not of this reply
+        raise
+    except Exception as fault:  # noqa: BLE001  the run's other replies are sound, and a stored one would end each later run too
+        return Unreadable(ParseReason.MALFORMED, _last_line(fault))
+
+
+def _last_line(fault: Exception) -> str:
+    """The error and where it was raised; pieces of the reply may stand in it."""
+    *_, (frame, line) = traceback.walk_tb(fault.__traceback__)
+    file, said = Path(frame.f_code.co_filename).name, str(fault)[:_N_FAULT_CHARACTERS_MAX]
+    return f"{type(fault).__name__}: {said!a} ({file}, line {line})"
+
+
+def _parsed(rubric: Rubric, text: str | None, context: Mapping[str, Any]) -> ParsedScore:
     finish = context.get("finish_reason")
     finish = finish.strip().lower() if isinstance(finish, str) else ""
     if finish in _FILTERED or _is_said(context.get("refusal")):
@@ -94,27 +111,7 @@ def _read_items(rubric: Rubric, variant: Variant, text: str, context: Mapping[st
         if asked.probability:
             return read_probabilities(asked, text, variant.prompt, context, judged)
         return _read(rubric.reply_format, text, replace(variant, dimensions=(asked,)), context, judged, is_cut=is_cut)
-    thoughts, at = thoughts_and_answer(text)
-    if at is None:
-        return Unreadable(ParseReason.TRUNCATED)
-    answer = cleaned(text[at:], variant.prompt)
-    sentences = told_by(answer, is_json=False).sentences
-    if saw_nothing(sentences, context, thoughts, judged):
-        return Unreadable(ParseReason.MISSING_INPUT)
-    if declines(sentences, has_text=judged.has_text):
-        said: Answers = ParseReason.REFUSAL
-    elif rubric.reply_format is ReplyFormat.LINES:
-        said = read_lines(answer, dimension, items, rubric.items, is_cut=is_cut)
-    else:
-        said = read_list(answer, dimension, items, is_cut=is_cut)
-    if isinstance(said, ParseReason):
-        return Unreadable((declined(answer) if said in _WITHOUT_ANSWER else None) or said)
-    named = dict(zip((str(item.get("id", "")) for item in items), said, strict=True))
-    return ReadScores(
-        {name: as_score(value) for name, value in named.items() if isinstance(value, Decimal)},
-        not_applicable=frozenset(name for name, value in named.items() if value is ParseReason.NOT_APPLICABLE),
-        unreadable={n: v for n, v in named.items() if isinstance(v, ParseReason) and v is not ParseReason.NOT_APPLICABLE},
-    )
+    return read_together(rubric, variant, text, context, items, is_cut=is_cut)
 
 
 def _unread(text: object, *, is_cut: bool) -> ParseReason | None:
@@ -229,7 +226,7 @@ def _reason(
     settled: ParseReason, answer: str, told: Told, dimensions: tuple[Dimension, ...], found: Found, *, is_refused: bool
 ) -> ParseReason:
     """Why there is no score: the judge declines, or its number is one of another scale; else what its value says."""
-    if settled in _WITHOUT_ANSWER and not found.has_number and (reason := declined(answer)):
+    if settled in WITHOUT_ANSWER and not found.has_number and (reason := declined(answer)):
         return reason
     if is_refused:
         return ParseReason.REFUSAL

@@ -108,7 +108,7 @@ def _in_string(answer: str, spans: Mapping[str, tuple[int, int]]) -> Spans:
     offset = answer.index('"') + 1
     ends = [offset]
     for n_seen, character in enumerate(_ESCAPE.finditer(answer, offset)):
-        if n_seen > max(end for _, end in spans.values()):
+        if n_seen > max((end for _, end in spans.values()), default=0):
             break
         ends.append(character.end())
     return {key: (ends[start], ends[end]) for key, (start, end) in spans.items()}

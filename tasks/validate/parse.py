@@ -1,7 +1,9 @@
 """Replies to scores: one row per request and dimension, always. How one reply text is read is rubrics/replies/read.py."""
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -18,6 +20,8 @@ from schemas.statuses.rows import ParseReason, ReplyStatus, ScoreStatus
 from schemas.tables.stored import SCORES
 from tasks.validate.derived_scores import figures_of_requests
 from tasks.validate.scales import STEP_TOLERANCE, read_facts, with_scales
+
+_log = logging.getLogger("salon.parse")
 
 REQUEST_COLUMNS = ["request_key", "rubric_id", "rubric_version", "judge_model", "variant", "facts_json"]
 REPLY_COLUMNS = ["request_key", "ask_index", "status", "reply_text", "finish_reason", "refusal_text", "logprobs_json"]
@@ -159,7 +163,15 @@ def _read(ask: _Ask, rubric: Rubric) -> _Reading | _Failure:
     parsed = parse_reply(rubric, ask.reply_text, _context(ask))
     if isinstance(parsed, ReadScores):
         return _Reading(ask.ask_index, parsed)
+    if parsed.fault:
+        _tell_fault(ask.request_key, ask.ask_index, parsed.fault)
     return _Failure(ScoreStatus.UNREADABLE, parsed.reason.value)
+
+
+@lru_cache(maxsize=4096)
+def _tell_fault(request_key: str, ask_index: int, fault: str) -> None:
+    """Say which reply broke the reader, once: what is asked in rounds is read after each."""
+    _log.error("ask %d of request %s broke the reader and is malformed; a fault of Salon: %s", ask_index, request_key, fault)
 
 
 def _context(ask: _Ask) -> dict[str, object]:

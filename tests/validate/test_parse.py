@@ -144,6 +144,19 @@ def test_an_ask_that_answers_every_item_counts_before_one_that_leaves_some_out(l
     assert rows.select("score", "ask_index", "reason").rows() == said
 
 
+def test_a_reply_that_breaks_the_reader_costs_no_other_and_is_told_once(lakes, caplog):
+    """A place that loading refuses stands for whatever breaks the reader and is not known yet."""
+    broken = Variant(None, None, None, (replace(SOFT, probability=None, answers=(), at="_[0]"),))
+    rubrics = lakes.rubrics | {"broken": replace(lakes.rubrics["marks"], id="broken", rules=(), variants={None: broken})}
+    asked = requests((KEY, "marks", None, "{}"), ("b" * 64, "broken", None, "{}"))
+    said = replies(*((key, 0, "answered", GOOD) for key in (KEY, "b" * 64)))
+    with caplog.at_level("ERROR", "salon.parse"):
+        read = [parse_part(asked, said, rubrics).select("status", "reason", "score").rows() for _ in range(2)]
+    assert read == [[("scored", None, 3), ("scored", None, 4), ("unreadable", "malformed", None)]] * 2
+    (told,) = caplog.messages
+    assert told.startswith(f"ask 0 of request {'b' * 64} broke the reader and is malformed; a fault of Salon: ")
+
+
 @pytest.mark.parametrize(("form", "items", "dimension", "said", "facts"), OF_OTHER_FORMS.values(), ids=OF_OTHER_FORMS)
 def test_a_rule_holds_whatever_the_reply_is_read_from(lakes, form, items, dimension, said, facts):
     """The verdict of the numbers is made apart from the reader's: where they differ, the data checks stop the publication."""

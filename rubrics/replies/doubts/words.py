@@ -110,6 +110,7 @@ class Sentences:
         return found
 
 
+_NO_CHARACTER = re.compile(r"&#(?=[0-9]{400})")  # html.unescape raises for thousands of digits
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt\"]))")
 _ESCAPED = {"n": "\n", "r": "\n", "t": " ", '"': '"'}
 _CODE = re.compile(r"`(?:(?<!\w`)`*+|`*+(?!\w))")
@@ -129,7 +130,7 @@ _HYPHEN = re.compile(r"-(?<=[a-z]-)(?=(?:scores?|ratings?|marks?|grades?|verdict
 def unadorned(text: str) -> str:
     """The text without emphasis, code, formulas, pictograms, escapes; 3 for 3.0, a dot for three, two words for FinalScore."""
     if "&" in text:
-        text = with_plain_blanks(html.unescape(text))
+        text = with_plain_blanks(html.unescape(_NO_CHARACTER.sub("", text)))
     if "\\" in text:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
     text = text.replace("*", "")

@@ -139,6 +139,7 @@ ANY_BYTES = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape"))
 def test_nothing_raises(rubric_id: str, text: str | None, context: Any) -> None:
     found = parse_reply(RUBRICS[rubric_id], text, context)
     assert isinstance(found, ReadScores | Unreadable)
+    assert isinstance(found, ReadScores) or not found.fault
     json.dumps(found.as_dict(), allow_nan=False)
 
 

@@ -1,5 +1,7 @@
 """What is asked before and after a form is read: the provider's word, emptiness, length, declines, thinking, rules."""
 
+import json
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +11,7 @@ from rubrics.loading import SHIPPED
 from rubrics.model import Rubric
 from rubrics.replies.read import parse_reply
 from schemas.input_budget import REPLY_TEXT_BYTES
-from schemas.records import ReadScores
+from schemas.records import ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
 MISSING_INPUT = """\
@@ -183,6 +185,47 @@ def test_the_category_chooses_the_dimensions(shipped: dict[str, Rubric]) -> None
 @pytest.mark.parametrize("text", [b"Score: 4", 4, ["Score: 4"], {}])
 def test_what_is_no_text_is_malformed(shipped: dict[str, Rubric], text: Any) -> None:
     assert read(shipped["alignment"], text, {}) == "malformed"
+
+
+LONG_STRING = json.dumps(
+    json.dumps({"score": "4", "x": [1] * 21_000})
+)  # strict JSON reads it, the tolerant reader gives up on it
+TABLE = "| Item | Score | Max |\n|---|---|---|\n| Score | 4 | {} |"
+
+
+@pytest.mark.parametrize(
+    ("rubric_id", "text", "expected"),
+    [
+        pytest.param("alignment", TABLE.format("5²"), [4], id="a footnote at the scale's end"),
+        pytest.param("alignment", TABLE.format("²"), [4], id="a footnote in place of the scale's end"),
+        pytest.param("alignment", TABLE.format("①"), [4], id="a circled digit"),
+        pytest.param("alignment", TABLE.format("10²"), "scale_mismatch", id="a footnote at another end"),
+        pytest.param("alignment", TABLE.format("10 points"), "scale_mismatch", id="another end in words"),
+        pytest.param("alignment", TABLE.format("1-5"), [4], id="both ends"),
+        pytest.param("alignment", TABLE.format("5 (best), 1 (worst)"), [4], id="both ends the other way"),
+        pytest.param("alignment", f"Reasoning: x &#{'9' * 5000}\nScore: 4", [4], id="no character has thousands of digits"),
+        pytest.param("alignment", f"Reasoning: x &#{'0' * 5000}65;\nScore: 4", [4], id="thousands of zeros"),
+        pytest.param("caption", LONG_STRING, "malformed", id="a string without places, and a flood of numbers"),
+    ],
+)
+def test_a_reply_that_broke_the_reader(shipped: dict[str, Rubric], rubric_id: str, text: str, expected: Any) -> None:
+    parsed = parse_reply(shipped[rubric_id], text, {})
+    assert not isinstance(parsed, Unreadable) or not parsed.fault
+    assert read(shipped[rubric_id], text, {}) == expected
+
+
+class Broken(dict[str, Any]):
+    """Raises as a reader would whose fault is not known yet, with a piece of the reply in its words."""
+
+    def get(self, *_: object) -> Any:
+        raise LookupError("\x1b[2J" + "n" * 500)
+
+
+def test_a_fault_of_the_reader_is_malformed_and_told(shipped: dict[str, Rubric]) -> None:
+    parsed = parse_reply(shipped["alignment"], "Score: 4", Broken())
+    assert isinstance(parsed, Unreadable)
+    assert parsed.reason is ParseReason.MALFORMED
+    assert re.fullmatch(r"LookupError: '\\x1b\[2Jn{196}' \(test_policy\.py, line [0-9]+\)", parsed.fault)
 
 
 def test_the_limit_is_in_bytes(shipped: dict[str, Rubric]) -> None:
