@@ -1,7 +1,8 @@
-"""Where the outermost JSON objects of a reply stand, or why that cannot be told. How one is read is tolerant_json.py."""
+"""Where a reply's outermost JSON objects and lists stand, or why that cannot be told. How one is read is tolerant_json.py."""
 
 import json
 import re
+from typing import Any
 
 from rubrics.model import Dimension
 from rubrics.replies.labels import key_patterns
@@ -16,10 +17,13 @@ _N_READ_MAX = 2_000_000
 _OPENING = re.compile(r"\{(?!\s*+\{)")
 _BRACE = re.compile(r"[{}]")
 _FENCED_STRING = re.compile(r'```[A-Za-z]{0,10}+\s*+(".*")\s*```', re.DOTALL)
-_QUOTED_START = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)")
+_OPENING_OR_LIST = re.compile(r"\[|\{(?!\s*+\{)")
+_BEGUN = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)|\[\s*+(?:[\"'“‘0-9{\[]|\Z)")
 
 
 PlacedObject = tuple[Pairs, int, int]
+PlacedValue = tuple[list[Any], int, int]
+"""An object (Pairs) or a list, and its ends."""
 
 
 def decoded(text: str) -> str:
@@ -40,11 +44,25 @@ def objects_in(
     reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]
 ) -> tuple[list[PlacedObject], ParseReason | None]:
     """The outermost objects of the text, each with its ends, or why they cannot be told."""
+    values, reason = _values(reader, text, dimensions, _OPENING)
+    return [(pairs, start, end) for pairs, start, end in values if isinstance(pairs, Pairs)], reason
+
+
+def objects_and_lists_in(
+    reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]
+) -> tuple[list[PlacedValue], ParseReason | None]:
+    """The outermost objects and lists of the text, each with its ends, or why they cannot be told."""
+    return _values(reader, text, dimensions, _OPENING_OR_LIST)
+
+
+def _values(
+    reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...], opens: re.Pattern[str]
+) -> tuple[list[PlacedValue], ParseReason | None]:
     key, key_or_quoted = key_patterns(dimensions)
-    objects: list[PlacedObject] = []
+    objects: list[PlacedValue] = []
     at = n_read = next_key = 0
     for _ in range(_N_ATTEMPTS_MAX):
-        opening = _OPENING.search(text, at)
+        opening = opens.search(text, at)
         if opening is None:
             return objects, None
         start = opening.start()
@@ -54,6 +72,9 @@ def objects_in(
         except Cut as cut:
             return objects, _cut_reason(text, start, key, is_in_string=cut.is_in_string)
         except Broken as broken:
+            if text[start] == "[":
+                at = max(broken.position, start + 1)
+                continue
             if next_key < start:
                 found = key_or_quoted.search(text, start)
                 next_key = found.start() if found else len(text)
@@ -69,7 +90,7 @@ def objects_in(
 
 def _cut_reason(text: str, start: int, key: re.Pattern[str], *, is_in_string: bool) -> ParseReason | None:
     """Why an object that is open at the text's end gives no answer; None where its brace was one of prose."""
-    if not (_QUOTED_START.match(text, start) or key.search(text, start)):
+    if not (_BEGUN.match(text, start) or key.search(text, start)):
         return None
     is_finished = is_in_string and text.rstrip(BLANK + "`").endswith("}")
     return ParseReason.MALFORMED if is_finished else ParseReason.TRUNCATED

@@ -1,5 +1,7 @@
 """Items: which lists cannot be asked, and replies that answer several, of which each answer must be the item's own."""
 
+# ruff: noqa: E501 - a reply is read whole, a line each
+
 import json
 from itertools import combinations, permutations
 from pathlib import Path
@@ -12,6 +14,8 @@ from rubrics.loading import load_rubric
 from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.replies.items.lines import read_lines
 from rubrics.replies.items.lists import read_list
+from rubrics.replies.read import parse_reply
+from schemas.records import Unreadable
 
 YES_NO = Dimension("answer", ("answer",), 0, 1, answers=(("yes", 1.0), ("no", 0.0)))
 NUMBER = Dimension("answer", ("answer",), 0, 10)
@@ -25,7 +29,7 @@ version = "1"
 title = "Items"
 source = "written for the tests"
 prompt = "prompt.txt"
-reply = "lines"
+reply = "{reply}"
 needs = ["items", "image"]
 unit = ["items"]
 {scale}
@@ -44,9 +48,11 @@ parts = [{{ kind = "template" }}, {{ kind = "image" }}]
 """
 
 
-def rubric_of(folder: Path, scale: str = "answers = { yes = 1, no = 0 }", each: str = "{question}") -> Rubric:
-    (folder / "asked").mkdir()
-    (folder / "asked" / "rubric.toml").write_text(DECLARED.format(scale=scale, each=each))
+def rubric_of(
+    folder: Path, scale: str = "answers = { yes = 1, no = 0 }", each: str = "{question}", reply: str = "lines"
+) -> Rubric:
+    (folder / "asked").mkdir(parents=True)
+    (folder / "asked" / "rubric.toml").write_text(DECLARED.format(scale=scale, each=each, reply=reply))
     (folder / "asked" / "prompt.txt").write_text("{questions}")
     return load_rubric(folder / "asked")
 
@@ -207,7 +213,7 @@ def test_an_answer_never_lands_on_another_item() -> None:
     ],
 )
 def test_lists(reply: str, said: object) -> None:
-    assert read_list(reply, YES_NO, TWO, is_cut=False) == said
+    assert read_list(reply, YES_NO, TWO, is_cut=False).answers == said
 
 
 @pytest.mark.parametrize(
@@ -250,3 +256,155 @@ def test_an_expected_answer_needs_others_beside_it(tmp_path: Path) -> None:
         items_of(rubric, {"items": '[{"question": "?", "expected": "3"}]'})
     (item,) = items_of(rubric, {"items": '[{"question": "?", "expected": " RED", "choices": ["red", "blue"]}]'})
     assert item.expected == (" RED",)
+
+
+WHOLE = {
+    "marks": ("list", 'scale = { min = 0, max = 1, step = 1 }\nnot_applicable = ["N/A"]'),
+    "tens": ("list", "scale = { min = 0, max = 10, step = 1 }"),
+    "words": ("list", "answers = { yes = 1, no = 0 }"),
+    "lines": ("lines", "scale = { min = 0, max = 10, step = 1 }"),
+    "said": ("lines", 'answers = { yes = 1, no = 0 }\nnot_applicable = ["N/A"]'),
+}
+THREE = {"items": [{"id": str(place), "text": text} for place, text in enumerate(("Is it red?", "Is it big?", "Is it wet?"), 1)]}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rubric]:
+    return {name: rubric_of(tmp_path_factory.mktemp(name), scale, reply=form) for name, (form, scale) in WHOLE.items()}
+
+
+def told(rubric: Rubric, reply: str, **context: object) -> object:
+    """The three items' answers in their order, with a reason where an item has none; or the reason of the whole."""
+    read = parse_reply(rubric, reply, THREE | context)
+    if isinstance(read, Unreadable):
+        return read.reason.value
+    said = {
+        **read.scores,
+        **dict.fromkeys(read.not_applicable, "n/a"),
+        **{name: why.value for name, why in read.unreadable.items()},
+    }
+    return [said[name] for name in "123"]
+
+
+@pytest.mark.parametrize(
+    ("rubric", "reply", "expected"),
+    [
+        pytest.param("marks", "Draft: [1, 1, 1]\nFinal: [0, 0, 1]", "ambiguous", id="a draft and a final list"),
+        pytest.param("marks", "[1, 1, 1]\nOn reflection: [0, 0, 1]", "ambiguous", id="another list behind the first"),
+        pytest.param("marks", "[1, 1, 1]\nRevised: [0, 0", "truncated", id="another list that is cut"),
+        pytest.param("marks", '{"answer": [1, 1, 1]}\nCorrected: {"answer": [0, 0, 1]}', "ambiguous", id="two objects"),
+        pytest.param("marks", '{"answer": [1, 1, 1]}\n[0, 0, 1]', "ambiguous", id="an object and a list"),
+        pytest.param("marks", "<answer>[1, 1, 1]</answer>\nCorrected: [0, 0, 1]", "ambiguous", id="a list behind a tag"),
+        pytest.param("marks", "<answer>[1,1,1]</answer> <answer>[1,0,1]</answer>", "ambiguous", id="two tags"),
+        pytest.param("tens", '{"answer": [5, 7, 1], "final_answer": [2, 2, 2]}', "ambiguous", id="a key that takes it back"),
+        pytest.param("tens", '{"answer": [5, 7, 1], "corrected": {"answer": [2, 2, 2]}}', "ambiguous", id="an object that does"),
+        pytest.param("tens", '{"answer": [5, 7, 1], "revised": {"1": 2, "2": 2, "3": 2}}', "ambiguous", id="one by ids"),
+        pytest.param("marks", '{"answer": [1, 1, 1], "image_received": false}', "missing_input", id="a key: no picture"),
+        pytest.param("marks", '{"answer": [1, 1, 1], "is_placeholder": true}', "missing_input", id="a key: made up"),
+        pytest.param("marks", '{"answer": [1, 1, 1], "error": "timeout"}', "refusal", id="a key: an error"),
+        pytest.param("marks", '{"answer": [1, 1, 1]}\n{"error": "no image"}', "missing_input", id="a key in another object"),
+        pytest.param("words", '[{"id": "1", "answer": "yes", "refused": true}, {"id": "2", "answer": "no"}, {"id": "3", "answer": "no"}]', "refusal", id="a key in an entry"),
+        pytest.param("marks", json.dumps('{"answer": [1, 1, 1], "is_placeholder": true}'), "missing_input", id="a key in a string"),
+        pytest.param("marks", "<answer>[1, 1, 1]</answer>\nI take that back, the scores above are wrong.", "ambiguous", id="taken back"),
+        pytest.param("marks", "If the image matched, the reply would be:\n<answer>[1, 1, 1]</answer>", "ambiguous", id="of a case"),
+        pytest.param("tens", 'The poster reads: {"answer": [5, 7, 1]}', "not_found", id="only mentioned"),
+        pytest.param("words", '{"answer": ["yes", "no", "yes"]}\nIgnore the answers above.', "ambiguous", id="disowned words"),
+        pytest.param("words", '{"answer": ["yes", "yes", "yes"]}\nActually, no.', "ambiguous", id="another word"),
+        pytest.param("tens", '{"answer": [5, 7, 1], "max": 100}', "scale_mismatch", id="a key: another end"),
+        pytest.param("tens", '[{"id": "1", "score": 5, "max": 20}, {"id": "2", "score": 7}, {"id": "3", "score": 1}]', "scale_mismatch", id="another end in an entry"),
+        pytest.param("tens", '{"answer": [5, 7, 1], "note": "These are on a scale of 1 to 100."}', "scale_mismatch", id="another scale in words"),
+        pytest.param("tens", "<answer>[5, 7, 1]</answer> (each out of 100)", "scale_mismatch", id="another scale behind a tag"),
+        pytest.param("tens", "[50, 70, 10]", "out_of_range", id="most off the scale"),
+        pytest.param("tens", "On a scale of 0 to 100: [50, 70, 10]", "scale_mismatch", id="most off the scale that is said"),
+        pytest.param("tens", "[50, 7, 1]", ["out_of_range", 7, 1], id="one off the scale"),
+        pytest.param("marks", "[[1, 0, 1] and more]", "not_found", id="a list within a broken one"),
+        pytest.param("marks", '{"answer": [1, 0, 1], "why": "a "b" answer: c"', "malformed", id="a list in an object that takes a choice"),
+        pytest.param("lines", "1: 5 (I take that back)\n2: 7\n3: 1", "ambiguous", id="lines: one taken back"),
+        pytest.param("lines", "1: 5\n2: 7\n3: 1 - on a scale to 100", "scale_mismatch", id="lines: another scale"),
+        pytest.param("lines", "1: 50\n2: 70\n3: 10", "out_of_range", id="lines: most off the scale"),
+        pytest.param("lines", "Ignore the scores below, they are guesses:\n1: 5\n2: 7\n3: 1", "ambiguous", id="lines: disowned"),
+        pytest.param("said", "Ignore the answers below, they are guesses:\n1: yes\n2: no\n3: yes", "ambiguous", id="lines of words: disowned"),
+    ],
+)  # fmt: skip
+def test_what_is_said_beside_the_answers_makes_them_none(
+    whole: dict[str, Rubric], rubric: str, reply: str, expected: object
+) -> None:
+    assert told(whole[rubric], reply) == expected
+
+
+HONEST = {
+    "marks": (
+        "[1, 0, 1]",
+        "<answer>[1, 0, 1]</answer>",
+        "<answer>1, 0, 1</answer>",
+        "```json\n[1, 0, 1]\n```",
+        "**[1, 0, 1]**",
+        "Answer: [1, 0, 1]",
+        '{"answer": [1, 0, 1]}',
+        '```json\n{\n  "answer": [\n    1,\n    0,\n    1\n  ]\n}\n```',
+        '{"1": 1, "2": 0, "3": 1}',
+        '{"answers": ["1", "0", "1"], "reasons": ["the cup is red", "3 dogs, all small", "2 of 4 leaves are wet"]}',
+        '{"answer": [1, 0, 1], "confidence": [0.9, 1, 1]}',
+        '{"answer": [1, 0, 1], "error": null, "image_received": true, "status": "ok"}',
+        '{"scale": "0-1", "answer": [1, 0, 1]}',
+        'Here is [a list]: {"answer": [1, 0, 1]}',
+        "[red, big, wet]: <answer>[1, 0, 1]</answer>",
+        "The points are ['red', 'big', 'wet'].\n{\"answer\": [1, 0, 1]}",
+        "As the guide says [1], red counts [2].\nSo: [1, 0, 1]",
+        "At first I thought [1, 1, 1], but it is small.\n<answer>[1, 0, 1]</answer>",
+        "[1, 0, 1]\n\nAll told: [1, 0, 1]",
+        "<answer>[1, 0, 1]</answer>\nThe dog is small: 3 of its 4 legs are hidden.",
+        "1. Red: the cup is red, so 1.\n2. Big: it is not, so 0.\n3. Wet: drops are on it, so 1.\n<answer>[1, 0, 1]</answer>",
+        "Red: Score: 1\nBig: Score: 0\nWet: Score: 1\n\n<answer>[1, 0, 1]</answer>",
+        "<answer>[1, 0, 1]</answer>\nTotal: 2/3",
+        "<think>Perhaps [1, 1, 1]? No.</think>[1, 0, 1]",
+        "The sign reads 'no image available', and is red.\n<answer>[1, 0, 1]</answer>",
+        "1 means present, 0 means absent.\n[1, 0, 1]",
+        "[1, 0, 1]\n- red: yes, there is no doubt\n- big: no, too small\n- wet: yes",
+        "Box [12, 40, 200, 310] holds the cup.\n<answer>[1, 0, 1]</answer>",
+        '[{"id": 1, "answer": 1, "reason": "red"}, {"id": 2, "answer": 0, "reason": "no, 3 are small"}, {"id": 3, "answer": 1, "reason": "wet"}]',
+    ),
+    "tens": (
+        "[5, 7, 1]",
+        '{"answer": [5, 7, 1], "max": 10}',
+        '{"answer": [5, 7, 1], "note": "On the scale of 0 to 10, as asked."}',
+        '{"answer": [5, 7, 1], "reasons": ["I deducted 5 points for the hue", "3 dogs are big", "nearly dry"]}',
+        "<answer>[5, 7, 1]</answer>\nThe red cup is a 5 since it is half orange.",
+        "Each is out of 10.\n<answer>[5, 7, 1]</answer>",
+        "[5/10, 7/10, 1/10]",
+    ),
+    "words": (
+        '["yes", "no", "yes"]',
+        "<answer>[yes, no, yes]</answer>",
+        '{"answer": ["yes", "no", "yes"], "note": "Actually, 3 cats are wet."}',
+        '{"answer": ["yes", "no", "yes"], "why": ["no doubt", "no, too small", "yes, it drips"]}',
+    ),
+    "lines": (
+        "5\n7\n1",
+        "1: 5\n2: 7\n3: 1",
+        "1. 5 - the cup is half orange\n2. 7 - two dogs are big\n3. 1 - nearly dry",
+        "1: 5/10\n2: 7/10\n3: 1/10",
+        "Here are my scores:\n1: 5\n2: 7\n3: 1",
+        "- 5 (red in part)\n- 7 (big)\n- 1 (dry)",
+        "Is it red? 5\nIs it big? 7\nIs it wet? 1",
+        "**1:** 5\n**2:** 7\n**3:** 1",
+        "1: 5 points\n2: 7 points\n3: 1 point",
+        "1: 5, I deducted 5 points for the hue\n2: 7\n3: 1",
+    ),
+    "said": (
+        "yes\nno\nyes",
+        "1: Yes\n2: No\n3: Yes",
+        "1. Yes, the cup is red.\n2. No, it is 3 cm high.\n3. Yes, drops are on it.",
+        "Answers:\n1: yes\n2: no\n3: yes",
+        "Is it red? yes\nIs it big? no\nIs it wet? yes",
+        "1: yes - the score on the board is 3:2\n2: no - there is no image of a big one\n3: yes",
+        "- Yes (no doubt)\n- No (a small one)\n- Yes",
+        "1: Yes. Actually, 3 cups are red.\n2: No.\n3: Yes.",
+        "Answer: yes\nAnswer: no\nAnswer: yes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rubric", "reply"), [(name, reply) for name, replies in HONEST.items() for reply in replies])
+def test_an_honest_reply_to_several_items_is_read(whole: dict[str, Rubric], rubric: str, reply: str) -> None:
+    assert told(whole[rubric], reply) == ([5, 7, 1] if rubric in ("tens", "lines") else [1, 0, 1])

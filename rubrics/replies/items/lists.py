@@ -1,16 +1,19 @@
 """A list of the items' answers, by position or by id. A list of another length than the items' is no score."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from rubrics.model import Dimension
+from rubrics.replies.doubts.flags import Flag, flag
 from rubrics.replies.items.answers import Answers, of_item, value_of
-from rubrics.replies.json_objects import decoded
+from rubrics.replies.json_objects import objects_and_lists_in
+from rubrics.replies.json_values import SCALE_KEYS, is_another_of_the_whole, is_other_scale, rival_keys
 from rubrics.replies.labels import key_patterns, normal
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
+from rubrics.replies.tolerant_json import ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
 
 _N_LISTS_MAX = 100
@@ -18,15 +21,55 @@ _IDS = frozenset({"id", "itemid", "item", "question", "questionid", "index", "nu
 _ENTRIES = re.compile(r"(\"(?:[^\"\\\n]|\\.){0,200}+\"|'(?:[^'\\\n]|\\.){0,200}+'|[^,\[\]\n]{1,200}+)")
 
 
-def read_list(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Answers:
-    """The list in the dimension's tag, under its key, or alone; or an object by the items' ids. Two that differ are none."""
-    tag = _tag(dimension.labels)
-    tagged = [found[1] for found in tag.finditer(text)][:_N_LISTS_MAX]
-    lists: list[Any] = [_entries(inner) for inner in tagged] or _lists(text, dimension, items)
+class Listed(NamedTuple):
+    """The items' answers; where the first form that says them ends, and the last; the keys beside that may say they are none."""
+
+    answers: Answers
+    first: int = 0
+    last: int = 0
+    flags: Sequence[Flag] = ()
+
+
+class _List(NamedTuple):
+    entries: Sequence[Any]
+    end: int
+
+
+def read_list(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Listed:
+    """The list in the dimension's tag, under its key, or alone; or an object by the items' ids. Two that differ are none.
+
+    What stands before a tag is reasoning; a list of answers behind it, or under a key such as `final_score`, is another.
+    """
+    tags = islice(_tag(dimension.labels).finditer(text), _N_LISTS_MAX)
+    tagged = [_List(_entries(found[1]), found.end()) for found in tags]
+    values, reason = objects_and_lists_in(ObjectReader(text, key_patterns((dimension,))[0]), text, (dimension,))
+    pairs = [pair for value, _, _ in values for pair in _pairs(value)]
+    if not dimension.answers and any(normal(key) in SCALE_KEYS and is_other_scale(value, dimension) for key, value in pairs):
+        return Listed(ParseReason.SCALE_MISMATCH)
+    tags_end = tagged[0].end if tagged else 0
+    alone = [(value, end) for value, _, end in values if end > tags_end and not isinstance(value, Pairs)]
+    bare = [_List(found, end) for value, end in alone if (found := _by_id(value, items))]
+    fitting = [one for one in bare if _is_answer(_by_position(one.entries, dimension, items))]
+    if tagged:
+        lists, others = tagged, fitting
+    elif reason:
+        return Listed(reason)
+    else:
+        named = [_List(found, end) for value, _, end in values for found in _named(value, dimension, items)]
+        lists, others = [*named, *fitting] or bare, []
+    others += [_List(found, end) for value, _, end in values for found in _rivals(value, dimension, items)]
     if not lists:
-        return ParseReason.TRUNCATED if is_cut or _is_open(text, dimension.labels) else ParseReason.NOT_FOUND
-    read = [_by_position(one, dimension, items) for one in lists]
-    return read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS
+        return Listed(ParseReason.TRUNCATED if is_cut or _is_open(text, dimension.labels) else ParseReason.NOT_FOUND)
+    read = [_by_position(one.entries, dimension, items) for one in lists]
+    read += [said for one in others if _is_answer(said := _by_position(one.entries, dimension, items))]
+    ends = [one.end for one in lists]
+    flags = [found for key, value in pairs if (found := flag(key, value))]
+    return Listed(read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS, min(ends), max(ends), flags)
+
+
+def _is_answer(read: Answers) -> bool:
+    """Whether a list that nothing names is one of answers, and no words in brackets."""
+    return isinstance(read, list) and any(value is not ParseReason.WRONG_TYPE for value in read)
 
 
 def _by_position(entries: Sequence[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
@@ -45,23 +88,32 @@ def _entries(inner: str) -> list[str]:
     return entries if n_commas < len(entries) else []  # [1,,0]: one has no answer
 
 
-def _lists(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
-    """Every JSON list of the text that is the whole of it, or stands in an object under the dimension's label or by ids."""
-    text = decoded(text)
-    opening = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
-    if opening < 0:
+def _named(value: list[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
+    """The lists that an object holds under the dimension's label, and its own entries where its keys are the items' ids."""
+    if not isinstance(value, Pairs):
         return []
-    end = max(text.rfind("]"), text.rfind("}")) + 1
-    # The reader reads objects: a list is one's only value.
-    wrapped = f'{{"list": {text[opening:end]}}}' if text[opening] == "[" else text[opening:end]
-    try:
-        root, _ = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
-    except (Broken, Cut, Hopeless):
+    names = {*map(normal, dimension.labels), "list", "answers", "scores"}
+    lists = [inner for key, inner in value if normal(key) in names and isinstance(inner, list)]
+    return [found for one in [*lists, value] if (found := _by_id(one, items))]
+
+
+def _rivals(value: list[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
+    """The lists that an object holds under a key that takes the dimension's back: `final_score`, `corrected`."""
+    if not isinstance(value, Pairs):
         return []
-    labels = {normal(label) for label in dimension.labels} | {"list", "answers", "scores"}
-    by_label = [value for key, value in root if normal(key) in labels and isinstance(value, list)]
-    found = [one for one in (_by_id(value, items) for value in [*by_label, root]) if one is not None]
-    return [one for one in found if one]
+    rivals = rival_keys((dimension,))
+    named = [(normal(key), inner) for key, inner in value if isinstance(inner, list)]
+    lists = [inner for name, inner in named if name in rivals or is_another_of_the_whole(name)]
+    return [found for one in lists for found in [_by_id(one, items), *_named(one, dimension, items)] if found]
+
+
+def _pairs(value: list[Any]) -> Iterator[tuple[str, Any]]:
+    """What an object says beside its answers, and what each entry of a list does."""
+    if isinstance(value, Pairs):
+        yield from value
+    for inner in [value, *(inner for _, inner in value)] if isinstance(value, Pairs) else [value]:
+        if isinstance(inner, list) and not isinstance(inner, Pairs):
+            yield from (pair for entry in inner if isinstance(entry, Pairs) for pair in entry)
 
 
 def _by_id(value: Any, items: Sequence[Mapping[str, Any]]) -> Sequence[Any] | None:

@@ -1,48 +1,93 @@
 """A reply that answers all items of a list: its sight and refusal, then each item's answer. One item asked alone is read.py's."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
-from rubrics.model import ReplyFormat, Rubric, Variant
+from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
-from rubrics.replies.doubts.doubt import told_by
+from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
+from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import judged_by, saw_nothing
-from rubrics.replies.items.answers import Answers
+from rubrics.replies.items.answers import of_item
 from rubrics.replies.items.lines import read_lines
-from rubrics.replies.items.lists import read_list
-from rubrics.replies.numbers import as_score
+from rubrics.replies.items.lists import Listed, read_list
+from rubrics.replies.json_objects import decoded
+from rubrics.replies.numbers import Value, as_score
 from rubrics.replies.refusals import declined, declines
+from rubrics.replies.weighing.mentions import without_mentions
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
 WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 """Reasons that may be a refusal's, in words that are less strictly looked for."""
+_N_OWN_WORDS_MAX = 16  # items may have answers of their own, and each has patterns that take milliseconds to make
 
 
 def read_together(
     rubric: Rubric, variant: Variant, text: str, context: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_cut: bool
 ) -> ParsedScore:
-    """The answer to each item, by its id."""
-    (dimension,), judged = variant.dimensions, judged_by(rubric)
+    """The answer to each item, by its id; none where words or keys beside them make them none, or half are off the scale."""
+    (dimension,), judged, is_list = variant.dimensions, judged_by(rubric), rubric.reply_format is ReplyFormat.LIST
     thoughts, at = thoughts_and_answer(text)
     if at is None:
         return Unreadable(ParseReason.TRUNCATED)
-    answer = cleaned(text[at:], variant.prompt)
-    sentences = told_by(answer, is_json=False).sentences
-    if saw_nothing(sentences, context, thoughts, judged):
+    answer = own = unquoted = cleaned(text[at:], variant.prompt)
+    if is_list:
+        answer = decoded(answer)
+        own, unquoted = without_mentions(answer, (dimension,), ReplyFormat.JSON)
+    told = told_by(unquoted, is_json=is_list and "{" in answer)
+    if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
-    if declines(sentences, has_text=judged.has_text):
-        said: Answers = ParseReason.REFUSAL
-    elif rubric.reply_format is ReplyFormat.LINES:
-        said = read_lines(answer, dimension, items, rubric.items, is_cut=is_cut)
+    if declines(told.sentences, has_text=judged.has_text):
+        return Unreadable(ParseReason.REFUSAL)
+    if is_list:
+        listed = read_list(own, dimension, items, is_cut=is_cut)
     else:
-        said = read_list(answer, dimension, items, is_cut=is_cut)
-    if isinstance(said, ParseReason):
-        return Unreadable((declined(answer) if said in WITHOUT_ANSWER else None) or said)
-    named = dict(zip((str(item.get("id", "")) for item in items), said, strict=True))
+        listed = Listed(read_lines(own, dimension, items, rubric.items, is_cut=is_cut), last=len(own))
+    reason = flagged(listed.flags, variant.prompt, context, has_text=judged.has_text)
+    if isinstance(listed.answers, ParseReason):
+        is_without_answer = listed.answers in WITHOUT_ANSWER
+        return Unreadable(reason or (declined(answer) if is_without_answer else None) or listed.answers)
+    reason = reason or _doubt(told, listed.answers, listed, _asked(dimension, items))
+    return Unreadable(reason) if reason else _named(listed.answers, items)
+
+
+def _named(answers: Sequence[Value], items: Sequence[Mapping[str, Any]]) -> ReadScores:
+    named = dict(zip((str(item.get("id", "")) for item in items), answers, strict=True))
     return ReadScores(
         {name: as_score(value) for name, value in named.items() if isinstance(value, Decimal)},
         not_applicable=frozenset(name for name, value in named.items() if value is ParseReason.NOT_APPLICABLE),
         unreadable={n: v for n, v in named.items() if isinstance(v, ParseReason) and v is not ParseReason.NOT_APPLICABLE},
     )
+
+
+def _asked(dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Dimension]:
+    """The dimension as each item asks it, under a key of its own."""
+    each = zip(_numbered(dimension, len(items)), [of_item(dimension, item) for item in items], strict=True)
+    return [one if own is dimension else replace(own, key=one.key) for one, own in each]
+
+
+@lru_cache(maxsize=256)
+def _numbered(dimension: Dimension, n: int) -> tuple[Dimension, ...]:
+    return tuple(replace(dimension, key=f"item{place}") for place in range(1, n + 1))
+
+
+def _doubt(told: Told, answers: Sequence[Value], listed: Listed, asked: Sequence[Dimension]) -> ParseReason | None:
+    """Why words beside the answers make them none, asked once for all of them."""
+    numeric = tuple(one for one in asked if not one.answers)
+    n_off = sum(value is ParseReason.OUT_OF_RANGE for value in answers)
+    if n_off and 2 * n_off >= len(answers):  # the others may be on the scale by chance
+        return ParseReason.SCALE_MISMATCH if states_a_scale(told, numeric) else ParseReason.OUT_OF_RANGE
+    scores = {one.key: as_score(value) for one, value in zip(asked, answers, strict=True) if isinstance(value, Decimal)}
+    spans = {"": (0, listed.first)}
+    of_numbers = tuple(one for one in numeric if one.key in scores)
+    reason = doubt(told, {one.key: scores[one.key] for one in of_numbers}, of_numbers, spans, listed.last) if of_numbers else None
+    # One for each score that the same words gave: each item's would be a pattern of its own.
+    of_words = {(one.answers, scores[one.key]): one for one in asked if one.answers and one.key in scores}
+    if reason or not of_words:
+        return reason
+    words = tuple(of_words.values())[:_N_OWN_WORDS_MAX]
+    return doubt_of_words(told, {one.key: scores[one.key] for one in words}, words, spans)
