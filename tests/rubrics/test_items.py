@@ -259,6 +259,7 @@ def test_an_expected_answer_needs_others_beside_it(tmp_path: Path) -> None:
 
 
 WHOLE = {
+    "tens as words": ("lines", 'answers = { "0" = 0, "1" = 1, "5" = 5, "7" = 7, "10" = 10 }'),
     "marks": ("list", 'scale = { min = 0, max = 1, step = 1 }\nnot_applicable = ["N/A"]'),
     "tens": ("list", "scale = { min = 0, max = 10, step = 1 }"),
     "words": ("list", "answers = { yes = 1, no = 0 }"),
@@ -330,6 +331,32 @@ def test_what_is_said_beside_the_answers_makes_them_none(
     whole: dict[str, Rubric], rubric: str, reply: str, expected: object
 ) -> None:
     assert told(whole[rubric], reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("rubric", "reply", "expected"),
+    [
+        pytest.param("said", "1: yes\n2: yes\n3: no", [1, 1, "truncated"], id="no to not applicable"),
+        pytest.param("said", "1: yes\n2: yes\n3: N/A", [1, 1, "truncated"], id="a word that may be whole"),
+        pytest.param("said", "yes\nyes\nno", [1, 1, "truncated"], id="lines without numbers"),
+        pytest.param("said", "1: yes\n2: yes\n3: no\n", [1, 1, 0], id="a line's end"),
+        pytest.param("said", "1: yes\n2: yes\n3: no.", [1, 1, 0], id="a sentence's end"),
+        pytest.param("said", "1: yes\n2: yes\n3: no, the cat is", [1, 1, 0], id="a reason"),
+        pytest.param("said", "1: yes\n2: yes\n3:", [1, 1, "truncated"], id="no answer yet"),
+        pytest.param("said", "3: yes\n1: yes\n2: no", "ambiguous", id="another order"),
+        pytest.param("said", "Is it wet? yes\nIs it red? yes\nIs it big? no", [1, "truncated", 1], id="another order by text"),
+        pytest.param("said", "1: yes\n2: yes\n3: no\nOverall it is", [1, 1, 0], id="a line that is no item's"),
+        pytest.param("said", "1: yes\n2: yes", "truncated", id="a line lacks"),
+        pytest.param("said", "yes", "truncated", id="one line alone"),
+        pytest.param("lines", "1: 5\n2: 7\n3: 1", [5, 7, "truncated"], id="1 to 10"),
+        pytest.param("lines", "1: 5\n2: 7\n3: 1.", [5, 7, "truncated"], id="1. to 1.5"),
+        pytest.param("lines", "1: 5\n2: 7\n3: 1 (dry", [5, 7, 1], id="a reason behind a number"),
+        pytest.param("lines", "1: 5\n2: 7\n3: 1\n", [5, 7, 1], id="a line's end behind a number"),
+        pytest.param("tens as words", "1: 5\n2: 7\n3: 1", [5, 7, "truncated"], id="words that are numbers"),
+    ],
+)
+def test_the_last_line_of_a_reply_that_was_cut(whole: dict[str, Rubric], rubric: str, reply: str, expected: object) -> None:
+    assert told(whole[rubric], reply, finish_reason="length") == expected
 
 
 HONEST = {

@@ -22,6 +22,8 @@ _ENUMERATED = re.compile(
 _NAMED = re.compile(r"[\s*_`#>-]{0,8}+([^:：]{1,120}?)[\s*_`]{0,4}+[:：]\s*+")
 _BULLET = re.compile(r"[\s>]{0,8}+[-*•]\s++")
 _LINE = re.compile(r"\r\n|[\r\n]")
+_N_END = 200
+_LAST_SIGNS = re.compile(r"(?:\w{1,200}|\W{1,200})\Z")
 
 
 def read_lines(
@@ -37,6 +39,7 @@ def read_lines(
     A line is for the item at its place, unless all lines name theirs: by the ids that the judge was shown (`declared`), or by
     their texts. Lines that name others than those at their places are AMBIGUOUS, and so is a number said twice with two answers.
     Where `declared` is given some may have been left out (MISSING_KEY) if each of the others says by itself whose it is.
+    Of a reply that was cut by its length the last answer is TRUNCATED if it may have gone on, and so is all of it if lines lack.
     """
     lines = [line for line in _LINE.split(text, _N_LINES_MAX) if line.strip(BLANK)]
     ids, counts = shown_ids(items, declared), [str(place) for place in range(1, len(items) + 1)]
@@ -44,7 +47,10 @@ def read_lines(
     leads = [lead for line in lines if (lead := _lead(line, by_key))]
     said = dict(leads)
     names = ids if ids and sorted(said) == sorted(ids) else counts if list(said) == counts else []
+    last = len(items) - 1  # the place of the reply's last line; none where it is no item's
     if names:
+        lead = _lead(lines[-1], by_key)
+        last = names.index(lead[0]) if lead and lead[0] in names else -1
         if any(answer != said[name] for name, answer in leads):
             return ParseReason.AMBIGUOUS
         lines = [said[name] for name in names]
@@ -52,23 +58,47 @@ def read_lines(
         lines = lines[1:]
     if declared and not is_cut and len(lines) < len(items) and (kept := _read_some(lines, dimension, items, declared)):
         return kept
-    if len(lines) > len(items):
-        return ParseReason.MALFORMED
-    if len(lines) < len(items):
-        return ParseReason.NOT_FOUND if len(lines) == 1 else ParseReason.MISSING_KEY
+    if len(lines) != len(items):
+        return _why_not_one_each(len(lines), len(items), is_cut=is_cut)
     placed: Sequence[str] | None = lines if names else _in_places(lines, dimension, by_key)
     is_by_id, is_counted = bool(ids) and names is ids, list(said) == counts
     answers = [word for item in items for word, _ in of_item(dimension, item).answers]
     may_be_other = is_counted and not is_by_id and may_be_ids(counts, ids)
     if placed is not None and (may_be_other or said_of_another(placed, items, answers)):
-        placed = _by_text(placed, items) if is_counted or not is_by_id else None
+        places = whose_by_text(placed, items) if is_counted or not is_by_id else []
+        last = places[last] if places and last >= 0 else last
+        placed = [placed[places.index(place)] for place in range(len(items))] if places else None
     if placed is None:
         return ParseReason.AMBIGUOUS
-    read = [
-        value_of(_bare(line, item), of_item(dimension, item), is_prose_allowed=True)
-        for line, item in zip(placed, items, strict=True)
-    ]
+    is_line_open = is_cut and not _LINE.search(text, len(text.rstrip(BLANK)))
+    return _answers(placed, dimension, items, last if is_line_open else -1)
+
+
+def _why_not_one_each(n_lines: int, n_items: int, *, is_cut: bool) -> ParseReason:
+    """Why another number of lines than the items' says none."""
+    if n_lines > n_items:
+        return ParseReason.MALFORMED
+    if is_cut:
+        return ParseReason.TRUNCATED
+    return ParseReason.NOT_FOUND if n_lines == 1 else ParseReason.MISSING_KEY
+
+
+def _answers(placed: Sequence[str], dimension: Dimension, items: Sequence[Mapping[str, Any]], last: int) -> Answers:
+    """What each item's line says; `last`: the place of the one at which the reply was cut, if it was."""
+    asked, bare = [of_item(dimension, item) for item in items], [*map(_bare, placed, items)]
+    read = [value_of(line, one, is_prose_allowed=True) for line, one in zip(bare, asked, strict=True)]
+    if last >= 0 and _is_open(bare[last], asked[last], read[last]):
+        read[last] = ParseReason.TRUNCATED
     return read if any(value is not ParseReason.WRONG_TYPE for value in read) else ParseReason.NOT_FOUND
+
+
+def _is_open(line: str, dimension: Dimension, value: Value) -> bool:
+    """Whether the answer at a text's end may have gone on: N to N/A, 1 to 10. What follows an answer closes it."""
+    if value is ParseReason.WRONG_TYPE:
+        return True
+    said = line.rstrip(BLANK)
+    shorter = _LAST_SIGNS.sub("", said) if dimension.answers else said.rpartition(" ")[0]
+    return len(said) < _N_END and value_of(shorter, dimension, is_prose_allowed=True) != value
 
 
 def _lead(line: str, by_key: Mapping[str, str]) -> tuple[str, str] | None:
@@ -88,12 +118,6 @@ def _in_places(lines: Sequence[str], dimension: Dimension, by_key: Mapping[str, 
     is_counted_otherwise = bool(dimension.answers) and all(lead and lead[0].isdigit() for lead in leads)
     is_another = any(lead and lead[0] in ids and ids[place] != lead[0] for place, lead in enumerate(leads))
     return None if is_counted_otherwise or is_another else bare
-
-
-def _by_text(lines: Sequence[str], items: Sequence[Mapping[str, Any]]) -> list[str] | None:
-    """The lines in the items' order, where each begins with the text of its own."""
-    places = whose_by_text(lines, items)
-    return [lines[places.index(place)] for place in range(len(items))] if places else None
 
 
 def _read_some(lines: Sequence[str], dimension: Dimension, items: Sequence[Mapping[str, Any]], declared: Items) -> list[Value]:
