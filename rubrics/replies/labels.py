@@ -1,13 +1,20 @@
 """The prompt's labels as a reply may write them, case and typography aside. What stands behind a label is not read here."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 
 from rubrics.model import Dimension
 from schemas.pointers import steps
 
-_WORDS = re.compile(r"[^\W_]++")
+# Vowel signs and accents that stand behind their letter: no letters to Python, and parts of a word all the same.
+_SIGNS = "".join(
+    sign for sign in map(chr, (*range(0x300, 0x2100), *range(0x3000, 0x3100), *range(0xA600, 0xAC00), *range(0xFE20, 0xFE30)))
+    if unicodedata.category(sign) in {"Mn", "Mc"}
+)  # fmt: skip
+_IN_WORD = rf"(?:[^\W_]|[{_SIGNS}])"
+_WORDS = re.compile(rf"[^\W_]{_IN_WORD}*+")
 _BETWEEN_WORDS = r"[\s_\-‐‑‒–—―*&]{0,3}+"
 _LABEL_LENGTH_MAX = 120
 
@@ -17,10 +24,14 @@ def folded(word: str) -> str:
     return " ".join(word.casefold().split())
 
 
-@lru_cache(maxsize=8192)
 def normal(label: str) -> str:
     """Letters and digits alone, case folded: "Overall Score", "overall-score" and "overall_score" are one label."""
-    return "".join(_WORDS.findall(label[:_LABEL_LENGTH_MAX])).casefold()
+    return _normal(label[:_LABEL_LENGTH_MAX])
+
+
+@lru_cache(maxsize=8192)
+def _normal(label: str) -> str:
+    return "".join(_WORDS.findall(unicodedata.normalize("NFC", label))).casefold()
 
 
 @lru_cache(maxsize=256)
@@ -38,9 +49,11 @@ def label_pattern(dimensions: tuple[Dimension, ...]) -> str:
     """A regular expression for any label, as a word of its own; its words may be parted by a space, a hyphen, _ or nothing.
 
     It opens with a character class, which lets re skip to a candidate; under re.IGNORECASE it would try each position.
-    Longer labels come first. "Sub-Score" is not the label "Score".
+    Longer labels come first. "Sub-Score" is not the label "Score". An accent may be one with its letter, or stand behind it.
     """
-    words = {tuple(_WORDS.findall(label.lower())) for dimension in dimensions for label in _labels(dimension)} - {()}
+    labels = [label for dimension in dimensions for label in _labels(dimension)]
+    written = (_lower(unicodedata.normalize(form, label)) for label in labels for form in ("NFC", "NFD"))
+    words = {tuple(_WORDS.findall(label)) for label in written} - {()}
     firsts = sorted({case for parts in words for case in _cases(parts[0][0])})
     rests = []
     for parts in sorted(words, key=lambda parts: len("".join(parts)), reverse=True):
@@ -49,7 +62,10 @@ def label_pattern(dimensions: tuple[Dimension, ...]) -> str:
     start = f"[{''.join(map(re.escape, firsts))}]"
     if all(len(parts[0]) > 1 for parts in words):  # a second letter to look at makes most candidates cheap
         start += f"(?=[{''.join(map(re.escape, sorted({case for parts in words for case in _cases(parts[0][1])})))}])"
-    return rf"{start}(?<![^\W_].)(?<![^\W_][-_‐–/'’].)(?:{'|'.join(rests)})(?![^\W_])"
+    before = r"(?<![^\W_].)(?<![^\W_][-_‐–/'’].)"
+    if not "".join(labels).isascii():
+        before += rf"(?<![{_SIGNS}].)"
+    return rf"{start}{before}(?:{'|'.join(rests)})(?!{_IN_WORD})"
 
 
 @lru_cache(maxsize=256)
@@ -58,6 +74,11 @@ def key_patterns(dimensions: tuple[Dimension, ...]) -> tuple[re.Pattern[str], re
     label = label_pattern(dimensions)
     with_colon = rf"{label}[\"'“”‘’*_`\s]*+[:=：]"
     return re.compile(with_colon), re.compile(rf"{label}(?:[\"'“”‘’*_`\s]*+[:=：]|\s*+[\"'”’])")
+
+
+def _lower(label: str) -> str:
+    """In small letters where that moves none: İ would be two."""
+    return "".join(lower if len(lower := sign.lower()) == 1 else sign for sign in label)
 
 
 def _cases(letter: str) -> list[str]:

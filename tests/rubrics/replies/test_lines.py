@@ -1,10 +1,12 @@
 """Replies in the two text forms, the labelled line and the bracket line: what each says, or the one reason it says nothing."""
 
+import unicodedata
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rubrics.model import Rubric
+from rubrics.model import ReplyFormat, Rubric
 from rubrics.replies.read import parse_reply
 from schemas.records import ReadScores
 
@@ -302,3 +304,57 @@ def test_a_dash_between_blanks_separates_where_nothing_but_the_number_follows(
     shipped: dict[str, Rubric], text: str, context: dict[str, Any], expected: Any
 ) -> None:
     assert read(shipped["alignment"], text, context) == expected
+
+
+def labelled(rubric: Rubric, form: ReplyFormat, *labels: str) -> Rubric:
+    """The rubric of one dimension with other labels; with several, each of a dimension of its own."""
+    (variant,) = rubric.variants.values()
+    named = [replace(variant.dimensions[0], key=f"d{place}", labels=(label,)) for place, label in enumerate(labels)]
+    return replace(rubric, reply_format=form, variants={None: replace(variant, dimensions=tuple(named))})
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param("अंक", id="Hindi"),
+        pytest.param("स्कोर", id="Hindi, a virama"),
+        pytest.param("স্কোর", id="Bengali"),
+        pytest.param("மதிப்பெண்", id="Tamil"),
+        pytest.param("คุณภาพ", id="Thai"),
+        pytest.param("İçerik", id="Turkish, a dotted capital"),
+        pytest.param("Qualité", id="French"),
+        pytest.param("Điểm", id="Vietnamese"),
+        pytest.param("النَّتيجة", id="Arabic with vowels"),
+        pytest.param("품질", id="Korean"),
+    ],
+)
+@pytest.mark.parametrize("of_label", ["NFC", "NFD"])
+@pytest.mark.parametrize("of_reply", ["NFC", "NFD"])
+def test_a_label_in_any_script_is_found(shipped: dict[str, Rubric], label: str, of_label: Any, of_reply: Any) -> None:
+    said, named = unicodedata.normalize(of_reply, label), unicodedata.normalize(of_label, label)
+    for form, reply in (
+        (ReplyFormat.LABEL, f"{said}: 4"),
+        (ReplyFormat.LABEL, f"Reasoning: fine.\n**{said}:** 4"),
+        (ReplyFormat.BRACKET, f"[{said}: 4]"),
+        (ReplyFormat.JSON, f'{{"{said}": 4}}'),
+        (ReplyFormat.JSON, f"Here:\n{{'{said}': 4,}}"),
+    ):
+        found = parse_reply(labelled(shipped["alignment"], form, named), reply, {})
+        assert found.as_dict() == {"scores": {"d0": 4}}, (form, reply)
+
+
+@pytest.mark.parametrize(
+    ("labels", "reply", "expected"),
+    [
+        pytest.param(("किताब", "कुताब"), "किताब: 4\nकुताब: 2", {"scores": {"d0": 4, "d1": 2}}, id="labels that differ in a vowel"),
+        pytest.param(("किताब",), "कुताब: 4", {"error": "not_found"}, id="another vowel"),
+        pytest.param(("ताब",), "किताब: 4", {"error": "not_found"}, id="the end of another word"),
+        pytest.param(("कित",), "किता: 4", {"error": "not_found"}, id="the beginning of another word"),
+        pytest.param(("Score",), "Score\u0301: 4", {"error": "not_found"}, id="another accent"),
+        pytest.param(("Quality",), "Qualİty: 4", {"error": "not_found"}, id="a dotted capital is no i"),
+    ],
+)
+def test_a_label_of_other_letters_is_another(
+    shipped: dict[str, Rubric], labels: tuple[str, ...], reply: str, expected: dict[str, Any]
+) -> None:
+    assert parse_reply(labelled(shipped["alignment"], ReplyFormat.LABEL, *labels), reply, {}).as_dict() == expected
