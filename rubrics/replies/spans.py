@@ -20,7 +20,7 @@ _LITERAL = r"-?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
 _N_FLAT_MAX = 8000
 _STRICT = json.JSONDecoder(strict=False)
 _PAIR = re.compile(r'"((?:[^"\\]++|\\.)*+)"\s*+:\s*+(?:"((?:[^"\\]++|\\.)*+)"|[^",}]*+)', re.DOTALL)
-_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
 
 Spans = Mapping[str, tuple[int, int]]
 

@@ -146,6 +146,7 @@ def test_each_number_has_its_place_in_the_reply(shipped: dict[str, Rubric]) -> N
         ("caption", '{"score": "3/4"}', (11, 12)),
         ("caption", '{"hallucination": {"score": 3}, "score": 3}', (41, 42)),
         ("caption", '"{\\"score\\": 3}"', (13, 14)),
+        ("caption", r'"{\"reason\": \"nice \ud83d\ude00\uD83D\uDE00 cat\", \"score\": 3}"', (64, 65)),
         ("caption", "<score>3</score>", (7, 8)),
     ],
 )
