@@ -24,6 +24,7 @@ from schemas.statuses.rows import ParseReason
 
 _N_TOKENS_MAX = 10_000
 _N_BEHIND = 80
+_LEAST = -1e9  # math.exp takes no whole number of hundreds of digits
 _KNOWN_MASS_MIN = 0.5
 """Of a token and its alternatives: where more of the probability is on tokens that were not given, it may be any answer's."""
 _KNOWN_MASS_MAX = 1.02  # more than roundings: the shares are of different questions, such as before and after a penalty
@@ -177,7 +178,9 @@ def _is_token(token: object) -> bool:
     if not isinstance(token, dict) or not isinstance(token.get("token"), str):
         return False
     logprob = token.get("logprob")
-    return isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 1e-6
+    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
+        return False
+    return logprob <= 1e-6 and (isinstance(logprob, float) or logprob > _LEAST)
 
 
 def _shares(token: Mapping[str, Any]) -> dict[str, float]:

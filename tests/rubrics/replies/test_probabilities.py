@@ -15,7 +15,8 @@ from rubrics.model import Rubric
 from rubrics.replies.jsonl import parse_jsonl
 from rubrics.replies.read import parse_reply
 from schemas.errors import RubricError
-from schemas.records import ReadScores
+from schemas.records import ReadScores, Unreadable
+from schemas.statuses.rows import ParseReason
 
 HEAD = """\
 id = "soft"
@@ -233,6 +234,11 @@ def test_a_line_may_hold_the_log_probabilities_and_says_where_it_lacks_them(soft
     (problem,) = lint(rubric)
     assert problem.startswith("golden/replies.jsonl, line 3 is read as")
     assert problem.endswith("; its context lacks the log probabilities (logprobs_json)")
+
+
+def test_a_whole_number_that_no_float_holds_is_no_logarithm(soft: Callable[[str], Rubric]) -> None:
+    context = {"logprobs_json": {"content": [{"token": "yes", "logprob": -(10**400)}]}}
+    assert parse_reply(soft(YES_NO), "yes", context) == Unreadable(ParseReason.NOT_FOUND)
 
 
 def test_a_refusal_by_the_provider_comes_before_any_probability(soft: Callable[[str], Rubric]) -> None:
