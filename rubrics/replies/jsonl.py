@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rubrics.explaining import explained
-from rubrics.model import Rubric
+from rubrics.model import ReplyFormat, Rubric
 from rubrics.replies.probabilities import lacks_probabilities
 from rubrics.replies.read import parse_reply
 from rubrics.rules import unusable_fact
@@ -52,6 +52,8 @@ def parse_jsonl_line(
     context = {} if content.get("context") is None else content["context"]
     if not isinstance(context, Mapping):
         raise InputError(f'line {number}: "context" is {_short(context)}; it must be an object; write {_LINE_FORM}')
+    if rubric.items and rubric.reply_format in (ReplyFormat.LINES, ReplyFormat.LIST):
+        _check_items(context.get("items"), number)
     if rubric.dispatch:
         context = {**context, "category": _category(rubric, category or context.get("category"), number)}
     read = parse_reply(rubric, content["raw"], context)
@@ -105,6 +107,13 @@ def _category(rubric: Rubric, category: object, number: int) -> str:
     raise InputError(
         f"line {number}: {said}, and {rubric.id} needs one: name it as {rubric.id}:CATEGORY; the categories are {known}"
     )
+
+
+def _check_items(items: object, number: int) -> None:
+    """Answers are printed by the items' ids: two of one id would be one."""
+    ids = [str(item.get("id", "")) for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    if twice := [id_ for id_ in ids if ids.count(id_) > 1]:
+        raise InputError(f'line {number}: two "items" have the id {twice[0]!r}; give each another')
 
 
 def _short(value: object) -> str:

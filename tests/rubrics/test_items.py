@@ -14,7 +14,9 @@ from rubrics.loading import load_rubric
 from rubrics.model import Dimension, Items, ItemText, Rubric
 from rubrics.replies.items.lines import read_lines
 from rubrics.replies.items.lists import read_list
+from rubrics.replies.jsonl import parse_jsonl_line
 from rubrics.replies.read import parse_reply
+from schemas.errors import InputError
 from schemas.records import Unreadable
 
 YES_NO = Dimension("answer", ("answer",), 0, 1, answers=(("yes", 1.0), ("no", 0.0)))
@@ -357,6 +359,14 @@ def test_what_is_said_beside_the_answers_makes_them_none(
 )
 def test_the_last_line_of_a_reply_that_was_cut(whole: dict[str, Rubric], rubric: str, reply: str, expected: object) -> None:
     assert told(whole[rubric], reply, finish_reason="length") == expected
+
+
+@pytest.mark.parametrize("ids", [["a", "a", "b"], ["", "", "a"]], ids=["twice", "left out twice"])
+def test_a_line_with_two_items_of_one_id_is_refused(whole: dict[str, Rubric], ids: list[str]) -> None:
+    """One of the two answers would be printed as both."""
+    line = json.dumps({"raw": "yes\nno\nyes", "context": {"items": [{"id": id_} if id_ else {} for id_ in ids]}})
+    with pytest.raises(InputError, match=f'line 7: two "items" have the id {ids[0]!r}; give each another'):
+        parse_jsonl_line(whole["said"], line, number=7)
 
 
 HONEST = {
