@@ -12,18 +12,13 @@ from rubrics.figures import Operand, derive_each
 from rubrics.items import Item
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer, with_plain_blanks, without_formulas
-from rubrics.replies.json_form import read_json
-from rubrics.replies.line_forms import read_bracket, read_label, read_whole
-from rubrics.replies.plain_forms import read_plain
+from rubrics.replies.read import READERS, found_in
 from rubrics.replies.weighing.mentions import without_mentions
 from rubrics.replies.weighing.settling import settle
 from schemas.records import ParsedScore, ReadScores, Unreadable
 from schemas.statuses.rows import ParseReason
 
 _N_AROUND = 80
-_READERS = {
-    ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label, ReplyFormat.ANSWER: read_whole,
-}  # fmt: skip
 _OF_WHOLE = frozenset(
     {ParseReason.EMPTY, ParseReason.REFUSAL, ParseReason.MISSING_INPUT, ParseReason.TRUNCATED, ParseReason.NOT_FOUND}
 )
@@ -57,7 +52,7 @@ def _failed(rubric: Rubric, variant: Variant, read: Unreadable, raw: str) -> Ite
     if (
         read.fault
         or read.reason in _OF_WHOLE
-        or rubric.reply_format not in _READERS
+        or rubric.reply_format not in READERS
         or variant.is_of_items
         or variant.dimensions[0].probability
     ):
@@ -67,9 +62,7 @@ def _failed(rubric: Rubric, variant: Variant, read: Unreadable, raw: str) -> Ite
     answer = cleaned(text[at or 0 :], variant.prompt)
     answer = without_formulas(answer, is_json=rubric.reply_format is ReplyFormat.JSON)
     own, _ = without_mentions(answer, variant.dimensions, rubric.reply_format)
-    found = _READERS[rubric.reply_format](own, variant.dimensions, is_cut=False)
-    if found.reason is ParseReason.NOT_FOUND:
-        found = read_plain(own, variant.dimensions, rubric.reply_format)
+    found = found_in(rubric.reply_format, own, variant.dimensions, is_cut=False)
     for dimension in () if found.reason else variant.dimensions:
         reason = settle(found, (dimension,))
         if isinstance(reason, ParseReason):

@@ -38,7 +38,7 @@ from schemas.statuses.rows import ParseReason
 
 _N_NOTE_CHARACTERS_MAX = 4000
 _N_FAULT_CHARACTERS_MAX = 200
-_READERS = {
+READERS = {
     ReplyFormat.JSON: read_json, ReplyFormat.BRACKET: read_bracket, ReplyFormat.LABEL: read_label, ReplyFormat.ANSWER: read_whole,
 }  # fmt: skip
 # Providers behind one API say the same in several words.
@@ -134,14 +134,14 @@ def _read(
     said = text[at:] if at else text
     answer = cleaned(said, variant.prompt)
     if answer is not said and not answer.strip(BLANK):  # the prompt and nothing else, or its form alone
-        echo = settle(_READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
+        echo = settle(READERS[form](said, variant.dimensions, is_cut=is_cut), variant.dimensions)
         return Unreadable(echo if echo is ParseReason.TEMPLATE_ECHO else ParseReason.NOT_FOUND)
     bare = without_formulas(answer, is_json=form is ReplyFormat.JSON)
     own, unquoted = without_mentions(bare, variant.dimensions, form)
     told = told_by(unquoted, is_json=form is ReplyFormat.JSON)
     if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
-    found = _found(form, own, variant.dimensions, is_cut=is_cut)
+    found = found_in(form, own, variant.dimensions, is_cut=is_cut)
     flagged_as = flagged(found.flags, variant.prompt, context, has_text=judged.has_text) if found.flags else None
     settled = flagged_as or settle(found, variant.dimensions)
     if isinstance(settled, ParseReason):
@@ -180,9 +180,9 @@ def _placed(
     return ReadScores(scores, notes, spans=places, not_applicable=aside)
 
 
-def _found(form: ReplyFormat, answer: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
+def found_in(form: ReplyFormat, answer: str, dimensions: tuple[Dimension, ...], *, is_cut: bool) -> Found:
     """What the form asked for says, or where it is not there another plain one; beside it, what another one says too."""
-    found = _READERS[form](answer, dimensions, is_cut=is_cut)
+    found = READERS[form](answer, dimensions, is_cut=is_cut)
     if form is ReplyFormat.ANSWER:
         return found
     if found.reason is ParseReason.NOT_FOUND:

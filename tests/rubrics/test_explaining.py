@@ -83,10 +83,13 @@ def told(rubric: Rubric, raw: str, context: dict[str, Any], items: tuple[Item, .
             "style": {"reason": "wrong_type", "in": 'style": {"score": "four"},'},
         }),
         ("bracket", "[truth: 4; style: 2; overall: high]", {"overall_score": {"reason": "wrong_type", "in": "overall: high]"}}),
+        ("label", 'truth: 4\nstyle: 2\noverall: 3\n{"overall_score": 1}', {
+            "overall_score": {"reason": "ambiguous", "in": 'overall_score": 1}'},
+        }),
         ("label", "", None),
         ("label", "I'm sorry, but I can't assist with that.", None),
     ],
-    ids=["a word", "two", "none said", "JSON", "bracket", "empty", "refusal"],
+    ids=["a word", "two", "none said", "JSON", "bracket", "another form", "empty", "refusal"],
 )  # fmt: skip
 def test_the_dimensions_without_a_number_are_told(
     loaded: Callable[..., Rubric], reply: str, raw: str, failed: dict[str, Any] | None
