@@ -119,7 +119,7 @@ def _position(asked: Asked, seen: Scene, facts: Facts) -> Scores:
 
 
 def _color_attr(asked: Asked, seen: Scene, facts: Facts) -> Scores:
-    share = facts.n_relations_found / facts.n_relations
+    share = facts.n_relations_found / facts.n_relations if facts.n_relations else 1.0
     return {
         "attribute_binding": (
             round(10 * share, 1),

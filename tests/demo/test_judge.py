@@ -56,6 +56,13 @@ def test_each_reply_of_a_whole_painting_is_readable_and_keeps_the_rules(shipped,
             assert not found.violated, row
 
 
+def test_a_prompt_without_colours_is_judged_under_their_category(shipped, ask):
+    values = {"prompt": "a photo of a star", "category": "color_attr"}
+    found = read(shipped, "composition", values, ONE, ask("composition", values, ONE))
+    assert isinstance(found, ReadScores)
+    assert found.scores["attribute_binding"] == 10
+
+
 @pytest.mark.parametrize("rubric_id", ALL)
 def test_a_picture_that_is_no_scene_is_refused(shipped, ask, rubric_id):
     reply = ask(rubric_id, VALUES[rubric_id], PHOTO.getvalue())
