@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rubrics.declaration import Declaration, DimensionSection, FigureSection, refusal
 from rubrics.model import Dimension, Figure, Probability
-from rubrics.replies.labels import folded
+from rubrics.replies.labels import folded, normal
 from schemas.errors import InputError
 from schemas.pointers import steps
 
@@ -34,6 +34,8 @@ def read_dimension(folder: Path, section: DimensionSection, declared: Declaratio
             steps(place)
         except InputError as error:
             raise refusal(folder, f"dimension {section.key!r}, at: {error}") from error
+        if not normal(str(steps(place)[0])):
+            raise refusal(folder, f"dimension {section.key!r}, at: {place!r} begins with a name without letters; name another")
     labels, at = tuple(section.labels) or (section.key,), places[0] if places else None
     ends = (min(answers.values()), max(answers.values())) if answers else (scale.min, scale.max) if scale else (0.0, 0.0)
     return Dimension(

@@ -104,6 +104,7 @@ BAD = {
     "bad second place of a number": (
         ('labels = ["truth"]', 'at = ["truth", "score[x]"]'), r"'truth', at: 'score\[x\]' is not a column or a path"
     ),
+    "place without letters": (('labels = ["truth"]', 'at = "_[0]"'), r"'truth', at: '_\[0\]' begins with a name without letters"),
     "no place of a number": (('labels = ["truth"]', "at = []"), "dimensions"),
     "bad place of a number": (('labels = ["truth"]', 'at = "score[x]"'), r"'truth', at: 'score\[x\]' is not a column or a path"),
     "variants without dispatch": (("[[rules]]", '[[variants]]\ncategory = "a"\ndimensions = [{ key = "a" }]\n[[rules]]'), "go"),
