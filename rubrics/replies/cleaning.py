@@ -22,7 +22,8 @@ _THOUGHT_UNOPENED = re.compile(r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷)[ \
 _THOUGHT_AGAIN = re.compile(r"(?:^|\n)[ \t]*+<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
+    r"(?P<struck>(?:(?<=\S)|(?<=\S ))<s>[^<>\n]{1,80}</s>)"
+    r"|<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
 )
 _MARKUP = re.compile(r"</?(?:div|p|br|span|strong|em|b|i|center|body|html)\s?/?>", re.IGNORECASE)
 # \textbf{Score:} 7, \boxed{Score: 7}, \(7/10\). A number alone in a box may be a second answer, and stays one.
@@ -79,7 +80,7 @@ def cleaned(answer: str, prompt: str | None) -> str:
     if "<" in answer or "[" in answer:
         if "think" in answer:
             answer = _without_thoughts(answer)
-        answer = _TOKEN.sub(_blank, answer, _N_BLANKED_MAX)
+        answer = _TOKEN.sub(_blank_token, answer, _N_BLANKED_MAX)
         if ">" in answer:
             answer = _MARKUP.sub(_blank, answer)
     return _unquoted(answer, prompt) if prompt and len(answer) > _N_LEAST_QUOTED else answer
@@ -123,6 +124,11 @@ def _later_thoughts(answer: str) -> Iterator[tuple[int, int]]:
         ending = _THOUGHT_ENDS.search(answer, opening.end())
         at = len(answer) if ending is None else ending.end()
         yield opening.start(), at
+
+
+def _blank_token(found: re.Match[str]) -> str:
+    """A token as blanks; what is struck through within a line is none."""
+    return found["struck"] or _blank(found)
 
 
 def _blank(found: re.Match[str]) -> str:

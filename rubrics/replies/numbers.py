@@ -65,7 +65,7 @@ _BRACKETS = {"<": ">", "[": "]", "(": ")", "{": "}", "〈": "〉", "【": "】",
 
 _N_DIGITS_PLAIN = 16
 _BOXED = re.compile(r"(?:\\[(\[]\s*+)?\\(?:boxed|fbox|text|textbf|mathbf)\{([^{}]{0,40}+)\}(?:\s*+\\[)\]])?")
-_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}+\s?/?>")  # of HTML, or <score>: unfilled, nothing is left of it
+_TAG = re.compile(r"</?(?!(?i:s|del|strike)\b)[A-Za-z][A-Za-z0-9-]{0,20}+\s?/?>")  # of HTML, unless it strikes; or <score>
 
 # ASCII digits alone: Python's \d and int() also take other scripts' digits, which the prompts never use.
 NUMBER = re.compile(r"[+\-−–]?(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
