@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,7 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
         parts[name] = replace(request, id=declared.id, version=declared.version, variants={None: variant})
     first = next(iter(requests.values()))
     _check_units(folder, declared, requests)
+    _check_words(folder, requests)
     needs = tuple(dict.fromkeys(column for one in requests.values() for column in one.needs))
     pictures = tuple(dict.fromkeys(role for one in requests.values() for role in one.roles))
     may_be_null = {name for one in requests.values() for name in one.may_be_null}
@@ -211,6 +213,15 @@ def combined(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]
         "examples": {f"{name}/{file}": one for name, request in requests.items() for file, one in request.examples.items()},
         "n_output_tokens_expected": max(one.n_output_tokens_expected for one in requests.values()),
     }  # fmt: skip
+
+
+def _check_words(folder: Path, requests: Mapping[str, Rubric]) -> None:
+    """A column has one list of words and one map, whichever request reads it."""
+    for (name, one), (other, two) in combinations(requests.items(), 2):
+        for what, of_one, of_two in (("words", one.words, two.words), ("value_maps", one.value_maps, two.value_maps)):
+            for column in sorted(of_one.keys() & of_two.keys()):
+                if of_one[column] != of_two[column]:
+                    raise refusal(folder, f"requests {name} and {other} have different {what} of {column!r}; give both the same")
 
 
 def _check_units(folder: Path, declared: Declaration, requests: Mapping[str, Rubric]) -> None:

@@ -191,6 +191,19 @@ def test_requests_that_cannot_be_meant(tmp_path: Path, change: tuple[str, str], 
         load_rubric(write_rubric(tmp_path, change))
 
 
+@pytest.mark.parametrize(
+    ("what", "one", "other"), [("words", '["red"]', '["red", "blue"]'), ("value_maps", '{ r = "red" }', '{ r = "rose" }')]
+)
+def test_two_requests_have_the_same_words_for_a_column(tmp_path: Path, what: str, one: str, other: str) -> None:
+    """The later ones were silently the whole rubric's."""
+    rubric = write_rubric(tmp_path)
+    for name, words in (("done", one), ("natural", other)):
+        with (rubric / name / "rubric.toml").open("a") as declared:
+            declared.write(f"[{what}]\ncategory = {words}\n")
+    with pytest.raises(RubricError, match=f"requests done and natural have different {what} of 'category'; give both the same"):
+        load_rubric(rubric)
+
+
 def test_each_request_but_the_first_has_its_name_in_its_key(tmp_path: Path) -> None:
     """Texts may make one sample's request what another's is, and each is read by its own dimensions."""
     rubric = write_rubric(tmp_path)
