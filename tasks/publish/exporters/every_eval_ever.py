@@ -119,7 +119,7 @@ def _result(exported: Exported, cell: Cell) -> dict[str, Any]:
     low, high = Metric.named(row["metric"]).ends((row["scale_low"], row["scale_high"]))
     uncertainty: dict[str, Any] = {"num_samples": row["n_images"]}
     if row["se"] is not None:
-        uncertainty["standard_error"] = {"value": row["se"], "method": "clustered by prompt"}
+        uncertainty["standard_error"] = {"value": row["se"], "method": "clustered by the units that the rubric declares"}
     if row["ci_low"] is not None and row["ci_high"] is not None:
         ends = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": row["ci_level"]}
         uncertainty["confidence_interval"] = ends | {"method": str(row["ci_method"])}

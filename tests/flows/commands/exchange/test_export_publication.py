@@ -96,6 +96,10 @@ def read_eee(folder: Path) -> dict[tuple[str, str], list[float]]:
         said = [result["score_details"] for result in record["evaluation_results"]]
         details = record["model_info"]["additional_details"]
         values = [one["score"] for one in said] + [one["uncertainty"]["standard_error"]["value"] for one in said]
+        methods = {one["uncertainty"]["standard_error"]["method"] for one in said}
+        assert methods == {
+            "clustered by the units that the rubric declares"
+        }  # a prompt, a picture, an instruction and its source
         intervals = [one["uncertainty"]["confidence_interval"] for one in said]
         values += [one[end] for one in intervals for end in ("lower", "upper")]
         values += [float(one["uncertainty"]["num_samples"]) for one in said]
