@@ -119,7 +119,7 @@ def play():
         async def main() -> Any:
             async with (
                 serving(Scenario.model_validate(content)) as port,
-                openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=20) as client,
+                openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0, timeout=60) as client,
             ):
                 return await script(Guest(port, client))
 

@@ -44,7 +44,7 @@ def messages(png: bytes = PNG) -> list[dict]:
 
 
 def stats(base_url: str) -> dict:
-    with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/stats", timeout=5) as response:
+    with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/stats", timeout=60) as response:
         return json.load(response)
 
 

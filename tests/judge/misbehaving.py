@@ -58,7 +58,7 @@ class MisbehavingServer:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
 
     def url(self, name: str, scheme: str = "http") -> str:
         """The address of a judge that behaves so."""

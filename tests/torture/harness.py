@@ -51,7 +51,7 @@ class Recorder:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -413,7 +413,7 @@ def test_every_command_that_looks_at_partitions_waits_for_a_clearing(
 
     clearer = Thread(target=clear_for_a_while)
     clearer.start()
-    assert held.wait(10)
+    assert held.wait(60)
     said = salon(*arguments)
     assert ended, f"it did not wait: {said.err}"
     clearer.join()

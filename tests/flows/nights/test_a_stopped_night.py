@@ -17,7 +17,7 @@ from tests.support.servers.prefect_server import RunningPrefect, asked, end, run
 from tests.support.servers.provider import Play, Provider, completion
 
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 300.0
+LIMIT_S = 900.0
 
 
 def _until(is_so: Callable[[], Any], what: str) -> Any:

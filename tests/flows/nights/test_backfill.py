@@ -229,7 +229,7 @@ def _a_night_that_waits(run: StageContext) -> Iterator[None]:
 
     night = threading.Thread(target=lambda: asyncio.run(ask()))
     night.start()
-    assert is_begun.wait(30)
+    assert is_begun.wait(120)
     yield
     is_over.set()
     night.join()

@@ -106,7 +106,7 @@ def test_another_machine_is_waited_for(ledger_url: str) -> None:
     waiting.start()
     assert not is_in.wait(1.5)
     _remove(ledger_url, owner_id)
-    assert is_in.wait(30)
+    assert is_in.wait(120)
     waiting.join()
     assert waited_for == [Process("another machine", 1, "1")], "said once"
 

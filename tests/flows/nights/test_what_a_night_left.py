@@ -44,7 +44,7 @@ def _ended_early(folder: Path, is_so: Callable[[], bool], number: signal.Signals
         assert time.monotonic() < until_s
         time.sleep(0.02)
     night.send_signal(number)
-    return night.wait(30)
+    return night.wait(120)
 
 
 def _n_replies(folder: Path) -> int:

@@ -16,7 +16,7 @@ from tests.support.night_world import N_SAMPLES, World, n_billed, write_benchmar
 from tests.support.servers.dask_cluster import ROOT, running_cluster
 
 N_WORKERS, PART = 2, 6
-LIMIT_S = 300.0
+LIMIT_S = 900.0
 
 
 @pytest.fixture

@@ -44,6 +44,6 @@ def test_a_run_says_nothing_but_its_own(tmp_path: Path, provider: Provider, play
     provider.then = play
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3]), "COLUMNS": "1000"}
     command = [sys.executable, "-m", "flows", "run", "last.toml", "--run-date", "2026-03-04"]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == code, ran.stderr
     assert [line for line in ran.stderr.splitlines() if not SAYS.match(line)] == []

@@ -85,7 +85,7 @@ def test_what_is_taken_back_while_it_is_said_does_not_stay() -> None:
 
     waiting = Waiting(say, silent_s=0.05)
     waiting.failed(S.RATE_LIMITED, None)
-    assert is_saying.wait(5)
+    assert is_saying.wait(60)
     waiting.end()
     _until(said, 2)
     assert said == ["waiting: the provider answers rate_limited ×1", ""]

@@ -75,7 +75,7 @@ class Wire:
         self._loop, self._ready = asyncio.new_event_loop(), threading.Event()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
         self._thread.start()
-        assert self._ready.wait(20)
+        assert self._ready.wait(60)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._over.set)

@@ -31,7 +31,7 @@ class PostgresServer:
     def stop(self) -> None:
         """End it at once, as `pg_ctl stop -m immediate` does: its clients lose their connections, its log is what is left."""
         self.process.send_signal(signal.SIGQUIT)
-        self.process.wait(30)
+        self.process.wait(120)
 
     def start(self) -> None:
         """Start it again on the same data and port; it recovers first."""

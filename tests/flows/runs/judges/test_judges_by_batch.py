@@ -123,7 +123,7 @@ def test_all_batches_are_handed_over_at_once_and_online_judges_do_not_wait_for_t
     _until(run, lambda: _n_replies(tmp_path) == N_SAMPLES and len(_states(url)) == 2)
     assert not {"finalizing", "completed"} & set(_states(url)), "both are with the provider"
     run.send_signal(signal.SIGTERM)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=120)
     assert run.returncode == 143
     assert told.decode().count(f"{N_SAMPLES} requests are with the Batch API of gpt-4.1") == 2
     while set(_states(url)) != {"completed"}:
@@ -192,7 +192,7 @@ def test_what_is_in_flight_at_ctrl_c_stands_in_the_row(tmp_path: Path, judges: C
         run = _begun(tmp_path)
         _until(run, lambda: _n_replies(tmp_path) > 0)
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=30)
+        run.communicate(timeout=120)
         usd = _stats(slow)["usd"]
     assert run.returncode == 130
     (row,) = runs_of(tmp_path / "lake").to_dicts()
