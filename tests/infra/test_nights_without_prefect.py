@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,36 @@ def test_the_lines_as_they_stand_run_a_night_and_find_it_done(installed: Path) -
     (installed / "var/lib/salon/geneval.told").write_text(f"2026-01-01\n{said.read_text().splitlines()[-1]}\n")
     assert "sources" in _run(_on(installed, cron), shell=True).stdout, "and so is the same one on another night"
     assert said.read_text().startswith("what the night that is at it has said"), "nothing of a night is overwritten"
+
+
+def test_the_alert_is_posted_though_the_network_is_away_at_first(tmp_path: Path) -> None:
+    (line,) = re.findall(r"^ExecStart=(.+)$", (INFRA / "systemd" / "salon-alert@.service").read_text(), re.MULTILINE)
+    (tmp_path / "journalctl").write_text("#!/bin/sh\necho the judge is down\n")
+    (tmp_path / "journalctl").chmod(0o755)
+    posted: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200 if len(posted) > 1 else 503)
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Receiver, bind_and_activate=False) as server:
+        server.server_bind()  # not listening yet: connections are refused
+        environment = os.environ | {
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "SALON_ALERT_URL": f"http://127.0.0.1:{server.server_port}/"
+        }  # fmt: skip
+        assert "--retry-delay 60" in line
+        command = shlex.split(line.replace("--retry-delay 60", "--retry-delay 1").replace("%i", "geneval"))
+        alert = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        assert alert.stderr is not None
+        assert all("Failed to connect" in alert.stderr.readline() for _ in range(2)), "it gave up at once"
+        server.server_activate()
+        for _ in range(2):
+            server.handle_request()
+        assert alert.wait(30) == 0, alert.stderr.read()
+        alert.stderr.close()
+    assert posted == [b"the judge is down\n"] * 2
 
 
 def test_the_units_are_valid_and_say_the_same_as_the_code() -> None:
