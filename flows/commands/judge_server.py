@@ -11,7 +11,7 @@ from flows.observability.terminal import Console, one_line, result_console
 from flows.run.context import open_run
 from flows.run.judge_servers import serving
 from schemas.benchmark.judges import Judge
-from schemas.errors import InputError
+from schemas.errors import InputError, StoppedError
 from tasks.judge import local_identity
 from tasks.stopping import HEED_EVERY_S, check_not_stopped, heeding_sigterm
 
@@ -54,15 +54,17 @@ def judge_server(
                 time.sleep(HEED_EVERY_S)
     except KeyboardInterrupt:
         return 0
+    except StoppedError as error:  # whose own sentence is a run's
+        raise StoppedError("told to stop; the servers that it started are ended") from error
 
 
 class _Telling:
-    """A line every ten seconds."""
+    """A line every ten seconds of each judge's own waiting."""
 
     def __init__(self, console: Console) -> None:
-        self.console, self.last_s = console, 0.0
+        self.console, self.last_s = console, dict[str, float]()
 
     def __call__(self, judge: Judge, waited_s: float) -> None:
-        if waited_s - self.last_s >= SAY_EVERY_S:
-            self.last_s = waited_s
+        if waited_s - self.last_s.get(judge.id, 0.0) >= SAY_EVERY_S:
+            self.last_s[judge.id] = waited_s
             self.console.print(f"waiting for {judge.id}, {waited_s:.0f} s", markup=False)

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from flows.commands.judge_server import _Telling
+from flows.observability.terminal import result_console
 from flows.run.context import open_run
 from flows.run.judge_servers import serving
 from flows.run.programs import free_port
+from schemas.benchmark.judges import Judge
 from schemas.errors import BenchmarkFileError, InputError, StoppedError
 from tasks.judge.local_identity import weights_digest
 from tasks.publish.reading import current
@@ -220,8 +223,9 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
         pytest.skip("setpriv (util-linux) tells a program that its starter was killed; it is not installed")
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "demo.server"])
     file = benchmark(tmp_path, PROVIDER)
+    errors = (tmp_path / "errors").open("w+")
     process = subprocess.Popen(
-        [SALON, "judge-server", str(file)], stdout=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}
+        [SALON, "judge-server", str(file)], stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | {"COLUMNS": "200"}
     )  # fmt: skip
     try:
         assert process.stdout is not None
@@ -231,12 +235,16 @@ def test_every_way_out_of_the_command_ends_its_server_and_no_other(sent: signal.
         process.send_signal(sent)
         process.stdout.close()
         assert process.wait(60) == code
+        said_at_end = (tmp_path / "errors").read_text()
+        assert ("the servers that it started are ended" in said_at_end) == (sent == signal.SIGTERM), said_at_end
+        assert "replies" not in said_at_end, "it asks nothing"
         until(lambda: not mentioning(f"--port\0{port_of(file)}"), "the server outlived the command")
         assert other.poll() is None
     finally:
         other.kill()
         other.wait()
         process.kill()
+        errors.close()
 
 
 @pytest.mark.parametrize("between_s", [0.0, 1.2], ids=["at once", "after the server was seen to end"])
@@ -338,6 +346,15 @@ def test_weights_are_read_once_and_again_when_they_changed(tmp_path: Path) -> No
 def test_an_identity_that_cannot_be_had_is_said(more: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=says):
         open_run(benchmark(tmp_path, PROVIDER, more))
+
+
+def test_each_server_that_is_waited_for_is_told_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _Telling(result_console())
+    for name in ("first", "second"):
+        for waited_s in (0.0, 5.0, 11.0, 15.0, 22.0):
+            told(Judge(model=name), waited_s)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"waiting for {name}, {s} s" for name in ("first", "second") for s in (11, 22)]
 
 
 def test_a_server_is_for_a_judge_of_this_machine(tmp_path: Path) -> None:
