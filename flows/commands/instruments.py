@@ -63,7 +63,7 @@ def find_rubric(name: str, folders: list[Path]) -> Rubric:
     found = {rubric.id: rubric for rubric in list_rubrics([*folders, SHIPPED])}
     if name not in found:
         raise RubricError(
-            f"rubric {name!r} does not exist; available: {', '.join(sorted(found))}. Add a folder with --rubrics DIR"
+            f"rubric {name!r} does not exist; available: {', '.join(sorted(found))}. Name one of your own by its folder's path"
         )
     return found[name]
 

@@ -152,7 +152,10 @@ def _check(name: str, source: Source, own_texts: Sequence[str]) -> None:
     used = _PLACEHOLDER.findall(source.path)
     for placeholder in used:
         if placeholder not in {"model", "checkpoint"}:
-            raise SourceError(f"source {name!r}: {{{placeholder}}} in its path is unknown; allowed: {{model}}, {{checkpoint}}")
+            raise SourceError(
+                f"source {name!r}: {{{placeholder}}} in its path is unknown; allowed: {{model}}, {{checkpoint}}. "
+                "A folder whose own name has braces cannot be named; rename it"
+            )
         if getattr(source, placeholder) is not None:
             raise SourceError(f"source {name!r}: {placeholder} is given twice, in the path and as a value; keep one")
     for part in Path(source.path).parts:

@@ -57,8 +57,8 @@ def renamed(
             mapped |= {name: wanted} if wanted != usual else {}
         elif name == "prompt" and prompt:
             raise SourceError(f"there is no column {prompt!r} for --prompt; {columns_told(columns, [prompt])}")
-        elif at := _other_name(name, others, columns):
-            mapped[name] = at
+        elif (at := _other_name(name, others, columns)) and not (at == "text" and "question" in columns):
+            mapped[name] = at  # beside a question, `text` is its answer, which is judged
     if "prompt" not in {*columns, *mapped} and "stem" in columns and not has_texts and _are_prompts(rows, "stem"):
         are_seeds = "seed" not in columns and _are_prompts_and_seeds(rows)
         mapped |= {"prompt": "stem_text", "seed": "stem_number"} if are_seeds else {"prompt": "stem"}

@@ -115,6 +115,13 @@ def _edits(folder: Path) -> None:
     _lines(folder / "edits.jsonl", rows)
 
 
+def _answers(folder: Path) -> None:
+    _pictures(folder)
+    _lines(
+        folder / "answers.jsonl", [{"question": t, "text": "Here you are.", "image": f"{n}.png"} for n, t in enumerate(PROMPTS)]
+    )
+
+
 def _with_texts(folder: Path) -> None:
     _pictures(folder, ("img 0", "img 1"))
     (folder / "img 0.txt").write_text("a red cup")
@@ -204,6 +211,7 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         9,
         "alignment",
     ),
+    "answers to questions": (_answers, {"reader": "manifest", "path": "pics/answers.jsonl", "model": "pics"}, 3, "interleaved"),
     "models": (
         _models, {"reader": "imagefolder", "path": "pics/{model}", "columns": {"prompt": "stem"}}, 6, "alignment",
     ),
@@ -336,6 +344,20 @@ def test_what_cannot_be_judged_is_said_and_nothing_written(
     assert said.code == 2
     assert told in " ".join(said.err.split())
     assert not (tmp_path / "b.toml").exists()
+
+
+def test_a_rubric_that_is_not_there_may_be_named_by_its_folder(salon: Callable[..., Said], tmp_path: Path) -> None:
+    _named_by_prompt(tmp_path / "pics")
+    said = salon("new", "b.toml", "--from", "pics", "--rubric", "nosuch")
+    assert said.code == 2
+    assert "Name one of your own by its folder's path" in " ".join(said.err.split()), "the command has no --rubrics"
+
+
+def test_a_folder_whose_name_has_braces_is_to_be_renamed(salon: Callable[..., Said], tmp_path: Path) -> None:
+    _named_by_prompt(tmp_path / "we{ird}")
+    said = salon("new", "b.toml", "--from", "we{ird}")
+    assert said.code == 2
+    assert "own name has braces cannot be named; rename it" in " ".join(said.err.split())
 
 
 def test_a_file_that_is_there_stays(salon: Callable[..., Said], tmp_path: Path) -> None:
