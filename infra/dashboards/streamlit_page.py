@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["streamlit>=1.40", "duckdb>=1.4", "altair>=5", "pandas>=2.2", "pyarrow>=18"]
+# dependencies = ["streamlit>=1.51", "duckdb>=1.4", "altair>=5", "pandas>=2.2", "pyarrow>=18"]
 # ///
 """A dashboard over salon.duckdb: leaderboard or win rates, trend and drift, the worst samples. It reads files, no Salon code.
 
