@@ -97,8 +97,8 @@ def check_runner(run: StageContext, runner: Runner | None = None) -> None:
     address = run.benchmark.workers.address
     if address and run.ledger_url.startswith("sqlite") and not _is_here(address):
         raise InputError(
-            f'workers.address = "{address}" is another machine, but the ledger is a SQLite file, which several machines cannot '
-            'share safely; set ledger = "postgresql+psycopg://user@host/database"'
+            f'workers.address = "{address}" may be another machine, but the ledger is a SQLite file, which several machines '
+            'cannot share safely; set ledger = "postgresql+psycopg://user@host/database"'
         )
 
 

@@ -74,7 +74,7 @@ def named_server() -> str:
     url = server_url()
     if url is None:
         raise InputError(
-            "PREFECT_API_URL is not set, so the Prefect server is unknown. Start one with `make serve`, or name yours: "
+            "PREFECT_API_URL is not set, so the Prefect server is unknown. Start one with `salon serve`, or name yours: "
             "export PREFECT_API_URL=http://HOST:4200/api"
         )
     return url

@@ -259,7 +259,7 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, written_as: dict[str,
 def test_no_server_is_named_or_none_answers(tmp_path: Path) -> None:
     with temporary_settings(restore_defaults={PREFECT_API_URL}), pytest.raises(InputError, match="PREFECT_API_URL is not set"):
         deploy(written(tmp_path), DeployOptions("salon-process"))
-    with temporary_settings(restore_defaults={PREFECT_API_URL}), pytest.raises(InputError, match="PREFECT_API_URL is not set"):
+    with temporary_settings(restore_defaults={PREFECT_API_URL}), pytest.raises(InputError, match="Start one with `salon serve`"):
         worker()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers

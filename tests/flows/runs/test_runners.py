@@ -74,8 +74,9 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_cluster_elsewhere_wants_a_shared_ledger() -> None:
-    with pytest.raises(InputError, match="SQLite"):
-        check_runner(opened("dask", address="tcp://10.0.0.7:8786"))
+    for address in ("10.0.0.7", "0.0.0.0"):
+        with pytest.raises(InputError, match="may be another machine, but the ledger is a SQLite file"):
+            check_runner(opened("dask", address=f"tcp://{address}:8786"))
     check_runner(opened("dask", address="tcp://127.0.0.1:8786"))
     check_runner(opened("dask", "postgresql+psycopg://user@db/ledger", address="tcp://10.0.0.7:8786"))
 
