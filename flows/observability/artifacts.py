@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
 from urllib.parse import quote
@@ -200,7 +201,9 @@ def _drift(home: Path) -> pl.DataFrame | None:
 
 
 def _dashed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    """As Prefect's keys are: small letters, digits, dashes. A name that has others gets digits of its own behind it."""
+    dashed = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return dashed if dashed == name else f"{dashed}-{sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _summary(run: StageContext, summary: "RunSummary") -> str:

@@ -150,19 +150,21 @@ def _artifacts_of(shown: Callable[[], None]) -> dict[str, Any]:
 def test_a_run_shows_leaderboard_summary_report_and_trend(tmp_path: Path, folder: Path) -> None:
     board = cells("step-1", "step-2 ![x](https://e.example/x.png)")
     found = _artifacts_of(lambda: show_in_prefect(run_of(tmp_path), summary_of(folder, board), board))
-    assert r'"step-2 !\\[x](https\\://e.example/x.png)"' in found["salon-leaderboard-nightly-1"]
-    assert '"step-1"' in found["salon-leaderboard-nightly-1"]
-    assert set(found) == {f"salon-{word}-nightly-1" for word in ("leaderboard", "summary", "report", "trend")}
-    assert '"score": "6.00 [5.00, 7.00]"' in found["salon-leaderboard-nightly-1"]
-    assert (folder / "report.html").as_uri() in found["salon-report-nightly-1"]
-    assert "# Nightly\\_1, 2026-11-03" in found["salon-summary-nightly-1"]
-    assert len(images(found["salon-trend-nightly-1"])) == 1
+    assert r'"step-2 !\\[x](https\\://e.example/x.png)"' in found["salon-leaderboard-nightly-1-f31480"]
+    assert '"step-1"' in found["salon-leaderboard-nightly-1-f31480"]
+    assert set(found) == {f"salon-{word}-nightly-1-f31480" for word in ("leaderboard", "summary", "report", "trend")}, (
+        "nightly.1 and nightly-1 have keys of their own"
+    )
+    assert '"score": "6.00 [5.00, 7.00]"' in found["salon-leaderboard-nightly-1-f31480"]
+    assert (folder / "report.html").as_uri() in found["salon-report-nightly-1-f31480"]
+    assert "# Nightly\\_1, 2026-11-03" in found["salon-summary-nightly-1-f31480"]
+    assert len(images(found["salon-trend-nightly-1-f31480"])) == 1
 
 
 def test_a_run_that_published_nothing_new_draws_nothing(tmp_path: Path, folder: Path) -> None:
     board = cells("step-1", "step-2")
     found = _artifacts_of(lambda: show_in_prefect(run_of(tmp_path), summary_of(folder, board, is_new=False), board))
-    assert "salon-trend-nightly-1" not in found
+    assert "salon-trend-nightly-1-f31480" not in found
 
 
 def test_the_report_is_found_as_a_file_or_where_it_is_served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
