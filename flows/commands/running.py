@@ -23,6 +23,7 @@ from flows.prefect_server import server_url
 from flows.run.context import check_keys, open_run
 from schemas.benchmark.file import Retry, Runner
 from schemas.errors import InputError
+from tasks.publish.folders import LAYOUT, POINTER
 from tasks.publish.leaderboard import format_estimate
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ def demo(
         painted = paint(folder)
         shutil.copyfile(Path(__file__).parents[2] / "demo" / "benchmark.toml", folder / "benchmark.toml")
     console.print(name_of(f"{painted.n_images} pictures drawn in {folder}/"))
+    there = (folder / "../lake/publish" / LAYOUT).glob(f"*/{POINTER}")  # of the lake that the copied file names
+    if others := sorted({path.parent.name for path in there} - {"demo"}):
+        said = "The lake here has other benchmarks too. Commands show what was published last, the demo now, unless you name"
+        console.print(name_of(f"{said} yours: --benchmark {others[0]}"))
     with running_judge() as judge_url:
         return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -142,8 +143,14 @@ def test_a_cell_is_traced_to_messages_replies_and_hashes(
 
 def test_a_second_run_asks_nothing_and_publishes_nothing_new(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = current(home / "lake").publication_id
+    mine = home / "lake/publish/v1/mine"
+    mine.mkdir()
+    shutil.copy(mine.parent / "demo/latest.json", mine)
     assert run(["demo"]) == 0
-    assert "unchanged" in capsys.readouterr().out
+    shutil.rmtree(mine)
+    said = capsys.readouterr().out
+    assert "unchanged" in said
+    assert "unless you name yours: --benchmark mine" in " ".join(said.split())
     assert current(home / "lake").publication_id == first
     last = runs(Lake(home / "lake")).row(-1, named=True)
     assert (last["n_asked"], last["n_cached"], last["outcome"]) == (0, last["n_requests"], "unchanged")
