@@ -51,7 +51,7 @@ def benchmark(
                 context = RunContext.of(run, executor, reporter)
                 if run_date is None:
                     check_today(context)
-                known = find_checkpoints(context, {}) if checkpoints else None
+                known = find_checkpoints(context, {}, checkpoints) if checkpoints else None
                 noted = partial(noted_where_it_ends, "run")
                 before = None if retry is None else datetime.now(UTC)
                 summary = run_pipeline(context, checkpoints, replies, known=known, rejected_before=before, while_asking=noted)

@@ -36,18 +36,22 @@ class Checkpoint:
         return f"{self.model}/{self.checkpoint}"
 
 
-def find_checkpoints(run: StageContext, unreadable: dict[str, str] | None = None) -> list[Checkpoint]:
+def find_checkpoints(
+    run: StageContext, unreadable: dict[str, str] | None = None, named: Collection[str] = ()
+) -> list[Checkpoint]:
     """Every checkpoint there is, model by model, oldest first. Sources that the lake knows are not read.
 
     With `[nightly] checkpoints`, those the table lists and a source holds, by date and then by name; without, all, in natural
     order of their names. Raises SourceError, also where no source has a row, and InputError
-    where the table is none. `unreadable`: as of in_sources().
+    where the table is none, or no source has one of those `named`. `unreadable`: as of in_sources().
     """
     benchmark = run.benchmark
     found = in_sources(run, unreadable)
     if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     days = days_of(run)
+    readable = [name for name in named if name.rpartition("/")[2] not in (unreadable or ())]  # reading those says why
+    _check_there(readable, [Checkpoint(*key) for key in oldest_first(found, days)])
     if benchmark.nightly.checkpoints is not None:
         found = {key: days[key] for key in found if key in days}
     return [Checkpoint(*key, found[key]) for key in oldest_first(found, days)]
@@ -129,9 +133,7 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
     if names is not None:
         if not names:
             raise InputError(f"no checkpoint is named; available: {_names(checkpoints)}")
-        unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
-        if unknown:
-            raise InputError(f"checkpoint {', '.join(unknown)} does not exist; available: {_names(checkpoints)}")
+        _check_there(names, checkpoints)
         return [one for one in checkpoints if one.checkpoint in names or one.name in names]
     if since is None:
         return list(checkpoints)
@@ -149,6 +151,12 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
             "or --checkpoints"
         )
     return found
+
+
+def _check_there(names: Collection[str], checkpoints: Sequence[Checkpoint]) -> None:
+    unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
+    if unknown:
+        raise InputError(f"checkpoint {', '.join(unknown)} does not exist; available: {_names(checkpoints)}")
 
 
 def _names(checkpoints: Sequence[Checkpoint]) -> str:

@@ -148,7 +148,7 @@ def preview(file: Path, checkpoints: Sequence[str] | None, reporter: Reporter) -
     run = RunContext.of(open_run(file), reporter=reporter)
     with lake_in_use(run), read_through(run.lake) as lake:
         run = replace(run, lake=lake)
-        return previewed(file, run, checkpoints, known=find_checkpoints(run, {}) if checkpoints else None)
+        return previewed(file, run, checkpoints, known=find_checkpoints(run, {}, checkpoints) if checkpoints else None)
 
 
 def export(file: Path, folder: Path, max_bytes: int, reporter: Reporter, pictures_at: str | None = None) -> Exported:

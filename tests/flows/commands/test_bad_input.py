@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.flows.flow_support import Said, runs_of
+from tests.support.night_world import n_billed
 
 pytestmark = pytest.mark.slow
 
@@ -188,6 +189,19 @@ def test_checkpoints_that_name_none_are_not_all_of_them(
     """As of a script whose variable is not set."""
     said = salon(command, benchmark(_rows(GOOD)), "--checkpoints", words)
     assert (said.code, "names nothing" in said.err) == (2, True), said
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "backfill"])
+@pytest.mark.parametrize("words", ["1,2x", "m/1,n/2", "2x"])
+def test_a_checkpoint_that_no_source_has_is_left_out_by_no_command(
+    salon: Callable[..., Said], benchmark: Callable[..., Path], judge_url: str, command: str, words: str
+) -> None:
+    n_before = n_billed(judge_url)
+    rows = [GOOD | {"checkpoint": name, "image": image} for name, image in (("1", "a.png"), ("2", "b.png"))]
+    said = salon(command, benchmark(_rows(*rows)), "--checkpoints", words)
+    wrong = words.removeprefix("1,").removeprefix("m/1,")
+    assert (said.code, f"checkpoint {wrong} does not exist; available: m/1, m/2" in said.err) == (2, True), said
+    assert n_billed(judge_url) == n_before
 
 
 def test_unknown_options_and_commands_are_named(salon: Callable[..., Said]) -> None:
