@@ -23,7 +23,7 @@ from flows.observability.artifacts import progress_in_prefect, show_artifacts, t
 from flows.observability.night_events import record_events, send_events
 from flows.observability.progress import RunSummary, current
 from flows.observability.redaction import redacted, redacted_errors
-from flows.observability.terminal import format_usd, prefect_away
+from flows.observability.terminal import format_cost, prefect_away
 from flows.observability.waiting import say_stopping
 from flows.partitions.grid import kept_anew, note_run, noted_where_it_ends
 from flows.partitions.shown import shown_checkpoints
@@ -162,8 +162,7 @@ def _bought(run: StageContext) -> str:
     if mine.height < 2:
         return ""
     costs = mine["cost_usd"].drop_nulls().to_list()
-    least = "at least " * bool(mine["is_at_least"].any())  # of the money: what was sent is counted
-    usd = f"{least}{format_usd(sum(costs))}" if costs else "and no reply with a known cost"
+    usd = format_cost(sum(costs) if costs else None, is_at_least=mine["is_at_least"].any())
     n_sent = mine["n_asked"].sum()
     return f"{mine.height} runs of the night of {run.run_date} ended, together: {n_sent:,} requests sent, {usd}."
 

@@ -117,6 +117,11 @@ def prefect_away(error: Exception) -> str | None:
     return f"the Prefect server does not answer ({error})" if is_prefect_away(error) else None
 
 
+def format_cost(usd: float | None, *, is_at_least: bool) -> str:
+    """What was billed, for people: "$1.20", "at least $1.20", "cost unknown"."""
+    return "cost unknown" if usd is None else f"{'at least ' * is_at_least}{format_usd(usd)}"
+
+
 def format_usd(usd: float | None) -> str:
     """USD for people, in about three digits; "?" where it is not known."""
     if usd is None:

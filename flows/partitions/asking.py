@@ -11,7 +11,7 @@ from flows.executors.base import End, stage_task
 from flows.executors.local import asking_executor
 from flows.observability.part import PartReporter
 from flows.observability.progress import current
-from flows.observability.terminal import format_usd
+from flows.observability.terminal import format_cost
 from flows.partitions.outage_backoff import heard_from, patiently
 from flows.partitions.plan import BackfillPlan, PlannedCheckpoint, partitions_now
 from flows.partitions.table import BACKFILL, PartitionState, write_partitions
@@ -154,10 +154,8 @@ def recorded_without_table(run: RunContext, planned: BackfillPlan) -> Iterator[N
                 bought = bought_of(run, begun.started_at, plan_ids).outcome
                 if bought.may_cost:
                     record(run, begun, bought, STOPPED)
-                    least = "at least " if bought.is_at_least else ""
-                    run.reporter.say(
-                        f"{bought.n_asked:,} requests sent, {least}{format_usd(bought.cost_usd)}; no new table was made"
-                    )
+                    cost = format_cost(bought.cost_usd, is_at_least=bought.is_at_least)
+                    run.reporter.say(f"{bought.n_asked:,} requests sent, {cost}; no new table was made")
                 else:
                     forget_asking(run)
             except Exception as error:  # noqa: BLE001 - what ended the backfill is told, and this beside it

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from flows.observability.progress import RunSummary
-from flows.observability.terminal import format_usd
+from flows.observability.terminal import format_cost
 from flows.partitions.asking import Backfilled
 from flows.partitions.plan import BackfillPlan
 from flows.partitions.table import OF_CHECKPOINT, read_partitions
@@ -98,7 +98,7 @@ def _of_money(summary: BackfillSummary) -> str:
     if asked.is_out_of_reach:
         what = f"does not cover a single request: one may cost up to ${asked.refused_usd:.4g}, and nothing was sent"
     else:
-        what = f"is reached: {'at least ' if asked.is_at_least else ''}{format_usd(asked.cost_usd or 0.0)} was spent"
+        what = f"is reached: {format_cost(asked.cost_usd or 0.0, is_at_least=asked.is_at_least)} was spent"
     left = [f"{sum(summary.left.values()):,} requests of {len(names)} checkpoints ({named(names)})"] if names else []
     left += [f"{summary.n_pairs_left:,} requests about pairs"] if summary.n_pairs_left else []
     remaining = " and ".join(left) or "nothing"

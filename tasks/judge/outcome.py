@@ -63,8 +63,8 @@ class Outcome:
 
     @property
     def is_at_least(self) -> bool:
-        """Whether more may have been billed than `cost_usd` says."""
-        return self.n_in_doubt > 0 or (self.cost_usd is not None and self.n_without_cost > 0)
+        """Whether more may have been billed than `cost_usd` says, also where it says nothing: in a sum that is none."""
+        return self.n_in_doubt > 0 or self.n_without_cost > 0
 
     @property
     def may_cost(self) -> bool:

@@ -7,7 +7,7 @@ import polars as pl
 from rich.table import Table
 from rich.text import Text
 
-from flows.observability.terminal import Console, format_usd, name_of
+from flows.observability.terminal import Console, format_cost, name_of
 from flows.partitions.table import PartitionState
 from schemas.metrics import natural_key
 from tasks.publish.report.partitions import in_sight
@@ -74,8 +74,8 @@ def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
     """What the benchmark's backfills cost together, by their rows in `runs`."""
     cost = _cost(runs, benchmark)
     if n := cost["n"]:
-        least = "at least " if cost["is_at_least"] else ""
-        said = f"{least}{format_usd(cost['cost_usd'])} in {n} backfill{'s' * (n > 1)}, {cost['n_asked']:,} requests sent"
+        usd = format_cost(cost["cost_usd"], is_at_least=cost["is_at_least"])
+        said = f"{usd} in {n} backfill{'s' * (n > 1)}, {cost['n_asked']:,} requests sent"
         console.print(f"{said} (table `runs`; a killed one has its row from the next start on)")
 
 

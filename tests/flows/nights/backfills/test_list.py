@@ -110,6 +110,23 @@ def test_what_a_stale_partition_lacks_is_not_called_nothing(
     assert f"{N_PROMPTS} requests" in " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
 
 
+def test_what_backfills_cost_of_which_one_is_not_known_is_a_least(
+    tmp_path: Path, salon: Callable[..., Said], scoring: Provider
+) -> None:
+    for name in ("step-1", "step-2"):
+        make_folder(tmp_path, name)
+    file = write_file(tmp_path, scoring.url)
+    priced = file.read_text()
+    file.write_text("".join(line for line in priced.splitlines(keepends=True) if not line.startswith("price")))
+    assert salon("backfill", file, "--checkpoints", "step-1").code == 0
+    assert f"cost unknown in 1 backfill, {N_PROMPTS} requests sent" in " ".join(salon("backfill", file, "--list").out.split())
+    file.write_text(priced)
+    assert salon("backfill", file, "--checkpoints", "step-2").code == 0
+    cost = json.loads(salon("backfill", file, "--list", "--json").out)["backfills"]
+    assert (cost["n"], cost["cost_usd"] > 0, cost["is_at_least"]) == (2, True, True)
+    assert "at least $" in salon("backfill", file, "--list").out
+
+
 def test_a_dry_run_names_the_judge_without_a_price(tmp_path: Path, salon: Callable[..., Said], scoring: Provider) -> None:
     make_folder(tmp_path, "step-1")
     file = write_file(tmp_path, scoring.url)
