@@ -62,8 +62,11 @@ def partitions_object(table: pl.DataFrame, runs: pl.DataFrame, benchmark: str, p
 
 
 def _that_count(table: pl.DataFrame) -> pl.DataFrame:
-    """Of the rows that followed one another the one that counts; what a stale one lacks now is not known here."""
-    return in_sight(table).with_columns(n_left=pl.when(pl.col("state") != PartitionState.STALE).then("n_left"))
+    """Of the rows that followed one another the one that counts; what a stale one lacks now, and costs, is not known here."""
+    is_known = pl.col("state") != PartitionState.STALE
+    return in_sight(table).with_columns(
+        pl.when(is_known).then(name).alias(name) for name in ("n_left", "online_usd", "batch_usd")
+    )
 
 
 def _in_order(row: Mapping[str, Any]) -> tuple[object, ...]:

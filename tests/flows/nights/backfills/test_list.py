@@ -106,7 +106,7 @@ def test_what_a_stale_partition_lacks_is_not_called_nothing(
     assert row[5:8] == ["stale", str(N_PROMPTS), "?"]
     assert "salon backfill FILE --all --dry-run" in listed
     (one,) = json.loads(salon("backfill", file, "--list", "--json").out)["partitions"]
-    assert (one["state"], one["n_left"]) == ("stale", None)
+    assert [one[name] for name in ("state", "n_left", "online_usd", "batch_usd")] == ["stale", None, None, None]
     assert f"{N_PROMPTS} requests" in " ".join(salon("backfill", file, "--all", "--dry-run").out.split())
 
 
