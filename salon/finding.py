@@ -178,7 +178,7 @@ def _opened(place: Place, home: str, publication_id: str) -> Publication:
         said = json.loads(content)
         files = {name: file["sha256"] for name, file in said["files"].items()}
         found = said["benchmark"], said["publication_id"], said["run_date"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SalonError(f"{place.root}/{folder} has no complete manifest.json; restore it from its source") from error
     return Publication(place, folder, *found, named == publication_id, files)
 

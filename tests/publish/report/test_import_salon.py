@@ -271,11 +271,12 @@ def test_of_several_current_publications_each_is_marked(
     )
 
 
+@pytest.mark.parametrize("content", ["{", '{"files": []}'])
 def test_a_publication_that_is_not_whole_hides_no_other(
-    small: Made, publish_one: Callable[..., Published], tmp_path: Path
+    small: Made, publish_one: Callable[..., Published], tmp_path: Path, content: str
 ) -> None:
     whole, broken = (publish_one(tmp_path, small, number) for number in (2, 1))
-    (broken.folder / "manifest.json").write_text("{")
+    (broken.folder / "manifest.json").write_text(content)
     listed = {row[1]: row[2:] for row in salon.publications(tmp_path).iter_rows()}
     assert listed == {whole.publication_id: (date(2026, 1, 3), True), broken.publication_id: (None, False)}
     with pytest.raises(salon.SalonError, match=f"nightly  not whole  {broken.publication_id[:12]}"):
