@@ -112,7 +112,7 @@ def backfill(
 def _tell_of_money(run: StageContext, summary: BackfillSummary) -> None:
     if summary.is_spent:
         n_not_asked = sum(summary.left.values()) + summary.n_pairs_left
-        tell_alerts(run.benchmark.name, run.run_date, [budget_reached(summary.max_usd, summary.asked.cost_usd, n_not_asked)])
+        tell_alerts(run.benchmark.name, run.run_date, [budget_reached(summary.max_usd, summary.asked, n_not_asked)])
 
 
 def run_backfill(

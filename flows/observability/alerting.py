@@ -10,9 +10,10 @@ from zoneinfo import ZoneInfo
 import polars as pl
 from cronsim import CronSim
 
-from flows.observability.terminal import format_usd
+from flows.observability.terminal import format_cost, format_usd
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
 from tasks.judge.model_pin import ModelChange
+from tasks.judge.outcome import Outcome
 from tasks.publish.standings.wording import signed
 
 # The names are a contract: docs/alerts.md describes them, automations wait for them.
@@ -178,10 +179,10 @@ def table_blocked(error: Exception) -> Alert:
     return Alert(BLOCKED, {"says": str(error), "n_all": None, "rows": []})
 
 
-def budget_reached(limit_usd: float | None, spent_usd: float | None, n_not_asked: int) -> Alert:
+def budget_reached(limit_usd: float | None, asked: Outcome, n_not_asked: int) -> Alert:
     """A run stopped asking because the next question could have cost more than is left of its budget."""
-    limit_usd, spent_usd = limit_usd or 0.0, spent_usd or 0.0
-    spent = f"this run spent {format_usd(spent_usd)}, {n_not_asked:,} requests not sent"
+    limit_usd, spent_usd = limit_usd or 0.0, asked.cost_usd or 0.0
+    spent = f"this run spent {format_cost(spent_usd, is_at_least=asked.is_at_least)}, {n_not_asked:,} requests not sent"
     says = f"the budget of {format_usd(limit_usd)} is reached: {spent}"
     return Alert(BUDGET_REACHED, {"says": says, "limit_usd": limit_usd, "spent_usd": spent_usd, "n_not_asked": n_not_asked})
 

@@ -50,7 +50,7 @@ def events_of(
     """What a run is to send: what its publication gives occasion for, that it is there, and that the budget is spent."""
     alerts = [*alerts_after_run(run, summary.published, cells, is_backfill=is_backfill, told=told), _said(summary)]
     if summary.asked.is_spent and not is_backfill:  # which tells of all that it asked itself
-        alerts.append(alerting.budget_reached(run.benchmark.limits.max_usd, summary.asked.cost_usd, summary.asked.n_left))
+        alerts.append(alerting.budget_reached(run.benchmark.limits.max_usd, summary.asked, summary.asked.n_left))
     return alerts
 
 

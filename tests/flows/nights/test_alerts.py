@@ -11,12 +11,13 @@ from prefect.client.orchestration import get_client
 
 from benchmarks.simulations import nights as simulation
 from flows.observability import alerting
-from flows.observability.alerting import Alert, blocked_cells, drifts, missed, missed_nights, regressions
+from flows.observability.alerting import Alert, blocked_cells, budget_reached, drifts, missed, missed_nights, regressions
 from flows.observability.events import send
 from schemas.tables.nights import DRIFT
 from schemas.tables.published import BENCHMARK_LONG, COMPARISONS
 from schemas.tables.table import Table
 from tasks.aggregate.drift.drift import drift
+from tasks.judge.outcome import Outcome
 from tasks.publish.standings.placed_cells import placed
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -220,6 +221,13 @@ def test_missed_nights_are_one_event() -> None:
     assert missed(_days(3))[0].payload["says"] == "1 night was due but has no publication: 2026-11-03"
     (found,) = missed(_days(3, 4))
     assert found.payload["dates"] == ["2026-11-03", "2026-11-04"]
+
+
+def test_what_was_spent_may_be_more_than_is_known() -> None:
+    asked = Outcome(cost_usd=4.9, n_asked=9, n_in_doubt=1)
+    (said, exact) = (budget_reached(5.0, one, 7).payload["says"] for one in (asked, Outcome(cost_usd=4.9)))
+    assert said == "the budget of $5.00 is reached: this run spent at least $4.90, 7 requests not sent"
+    assert exact == said.replace("at least ", "")
 
 
 def test_an_event_arrives_with_its_payload_and_its_run() -> None:
