@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from schemas.benchmark.file import Retry, Runner
+from schemas.benchmark.file import MAX_USD, Retry, Runner
 from schemas.errors import InputError
 
 BenchmarkFile = Annotated[Path, typer.Argument(help="The benchmark file (TOML).")]
@@ -19,7 +19,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be aske
 Checkpoints = Annotated[
     str | None, typer.Option(help="Only these checkpoints, separated by commas; one with a comma in double quotes.")
 ]
-MaxUsd = Annotated[float | None, typer.Option(min=0, help="Spend at most this in this run; default: limits.max_usd of the file.")]
+MaxUsd = Annotated[
+    float | None, typer.Option(min=0, max=MAX_USD, help="Spend at most this in this run; default: limits.max_usd of the file.")
+]
 RunnerOption = Annotated[
     Runner | None, typer.Option(help="What runs the shards: local, processes or dask; default: the file's `runner`.")
 ]

@@ -53,6 +53,10 @@ class Source(Section):
         return self
 
 
+MAX_USD = 1_000_000_000
+"""Of a budget: counted in billionths of a dollar, it is still a whole number of 64 bits."""
+
+
 class RubricChoice(Section):
     """A rubric to judge by, and the named sources it is for (default: all)."""
 
@@ -65,7 +69,7 @@ class Limits(Section):
 
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    max_usd: float | None = Field(default=None, ge=0)
+    max_usd: float | None = Field(default=None, ge=0, le=MAX_USD)
     concurrency: int = Field(default=64, ge=1, le=2000, description="Requests in flight at once.")
     deadline_s: float = Field(default=120.0, gt=0, description="Total time one request may take, retries apart.")
     attempts_per_request: int = Field(default=12, ge=1, le=1000, description="Of one ask in one run, whatever went wrong.")

@@ -78,6 +78,15 @@ def test_plan_refuses_what_a_run_could_not_use(file: Path, salon: Callable[..., 
     assert f"b.toml, {says}" in said.err
 
 
+@pytest.mark.parametrize("value", ["inf", "1e300", "nan"])
+def test_a_budget_that_cannot_be_counted_is_refused(file: Path, salon: Callable[..., Said], value: str) -> None:
+    option = salon("run", file, "--max-usd", value)
+    assert (option.code, "--max-usd" in option.err) == (2, True), option
+    file.write_text(f"{FILE}[limits]\nmax_usd = {value}\n")
+    key = salon("plan", file)
+    assert (key.code, "limits.max_usd" in key.err) == (2, True), key
+
+
 def test_plan_names_the_rows_that_are_not_judged(file: Path, salon: Callable[..., Said]) -> None:
     said = salon("plan", file)
     assert said.code == 0, said.err
