@@ -92,12 +92,18 @@ def address_fault(address: str) -> str | None:
     return None if is_usable else "this is not an address; write https://host/v1 (or http://localhost:8000/v1)"
 
 
-def _can_be_a_models(name: str) -> str:
+def model_fault(name: str) -> str | None:
+    """Why no provider has a model of this name; None where one may have."""
     odd = next((one for one in name if not one.isprintable()), None)
     why = f"it holds {odd!r}" if odd else None if name.strip() else "it is blank"
-    if why or is_reserved(name):
-        why = why or "names that begin and end with __ are Salon's own"
-        raise ValueError(f"{name!r:.60} is not a model's name: {why}; write the provider's")
+    if not why and is_reserved(name):
+        why = "names that begin and end with __ are Salon's own"
+    return f"{name!r:.60} is not a model's name: {why}; write the provider's" if why else None
+
+
+def _can_be_a_models(name: str) -> str:
+    if why := model_fault(name):
+        raise ValueError(why)
     return name
 
 

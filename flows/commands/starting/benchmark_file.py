@@ -21,7 +21,7 @@ from rubrics.loading import SHIPPED, list_rubrics
 from rubrics.model import Rubric
 from rubrics.rules import mapped
 from schemas.benchmark.file import Benchmark
-from schemas.benchmark.judges import LOOPBACK
+from schemas.benchmark.judges import LOOPBACK, address_fault, model_fault
 from schemas.errors import InputError
 from schemas.records import IMAGE, Sample
 from schemas.statuses.rows import SampleStatus
@@ -67,6 +67,9 @@ def new(
         raise InputError(f"{file} already exists; choose another name, or remove it")
     if not file.parent.is_dir():
         raise InputError(f"the folder {file.parent} does not exist; create it first")
+    for option, why in (("--base-url", None if base_url is None else address_fault(base_url)), ("--judge", model_fault(judge))):
+        if why:
+            raise InputError(f"{option}: {why}")
     begun = _Begun(file, place, find_layout(place, prompt, image), judge, base_url)
     asked = [find_rubric(rubric, [])] if rubric else _shipped()
     samples = begun.samples(asked)
@@ -163,7 +166,6 @@ class _Begun:
             "remote_hosts": list(self.found.remote_hosts) or None,
         }
         columns = ", ".join(f"{name} = {_quoted(at)}" for name, at in self.found.columns.items())
-        kinds = ("{model}" in self.path, "{checkpoint}" in self.path)
         lines = [
             f"# Begun by salon new from {one_line(str(self.place))}. Every key: docs/benchmark-file.md",
             f"name = {_quoted(_name_of(self.file))}",
@@ -171,11 +173,10 @@ class _Begun:
             "",
             "[[sources]]",
             f"reader = {_quoted(self.found.reader)}",
-            f"path = {_quoted(self.path)}{_COMMENTS[kinds]}",
+            f"path = {_quoted(self.path)}" + _COMMENTS["{model}" in self.path, "{checkpoint}" in self.path],
             *(f"{key} = {_quoted(value)}" for key, value in of_source.items() if value),
             *([f"columns = {{ {columns} }}"] if columns else []),
-            "",
-            "[[rubrics]]",
+            "\n[[rubrics]]",
             f"id = {_quoted(rubric.id)}" + (f"  # these would do too: {others}" if others else ""),
             "",
             "[[judges]]",

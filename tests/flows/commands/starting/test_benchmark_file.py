@@ -360,6 +360,25 @@ def test_a_folder_whose_name_has_braces_is_to_be_renamed(salon: Callable[..., Sa
     assert "own name has braces cannot be named; rename it" in " ".join(said.err.split())
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--base-url", "localhost:8000/v1", "this is not an address; write https://host/v1"),
+        ("--base-url", "http://user:secret@h/v1", "it holds a user name or a password"),
+        ("--judge", "", "it is blank"),
+        ("--judge", "a\nb", "it holds"),
+    ],
+)
+def test_a_judge_that_cannot_be_asked_is_refused(
+    salon: Callable[..., Said], tmp_path: Path, option: str, value: str, why: str
+) -> None:
+    _named_by_prompt(tmp_path / "pics")
+    said = salon("new", "b.toml", "--from", "pics", option, value)
+    assert (said.code, said.err.startswith(f"salon: {option}: "), why in said.err) == (2, True, True), said
+    assert "secret" not in said.err
+    assert not (tmp_path / "b.toml").exists()
+
+
 def test_a_file_that_is_there_stays(salon: Callable[..., Said], tmp_path: Path) -> None:
     _named_by_prompt(tmp_path / "pics")
     (tmp_path / "b.toml").write_text("mine")
