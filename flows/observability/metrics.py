@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from flows.observability.progress import Reporter
+from flows.observability.redaction import redacted
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation
+    from opentelemetry.sdk.metrics import MeterProvider
 
 Measured = Iterator[tuple[float, dict[str, str]]]
 END_MS: Final = 10_000
@@ -23,15 +24,25 @@ def metered(benchmark: str, run_date: str, reporter: Reporter) -> Iterator[None]
     """Send the run's numbers while the block runs and at its end: every OTEL_METRIC_EXPORT_INTERVAL, by OTLP over HTTP.
 
     On where OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_METRICS_ENDPOINT is set, unless OTEL_SDK_DISABLED or
-    OTEL_METRICS_EXPORTER=none. A receiver that is away ends nothing.
+    OTEL_METRICS_EXPORTER=none. A receiver that is away ends nothing, nor does a variable that cannot be used.
     """
-    if not _is_on():
-        yield
-        return
-    if find_spec("opentelemetry.sdk") is None or find_spec("opentelemetry.exporter") is None:
+    provider = None
+    try:
+        provider = _provider(benchmark, run_date, reporter) if _is_on() else None
+    except ImportError:
         reporter.say("OTEL_EXPORTER_OTLP_ENDPOINT is set, but the extra `otel` is not installed: no metrics (docs/alerts.md)")
+    except Exception as error:  # noqa: BLE001 - what is only shown ends no run
+        reporter.say(f"no metrics: a variable OTEL_* cannot be used: {redacted(str(error))}; correct or unset it")
+    try:
         yield
-        return
+    finally:
+        if provider is not None:
+            with suppress(Exception):
+                provider.shutdown(END_MS)
+
+
+def _provider(benchmark: str, run_date: str, reporter: Reporter) -> "MeterProvider":
+    """What sends the numbers until it is shut down. Raises ImportError without the extra, and what OpenTelemetry raises."""
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
@@ -42,11 +53,7 @@ def metered(benchmark: str, run_date: str, reporter: Reporter) -> Iterator[None]
     meter, common = provider.get_meter("salon"), {"benchmark": benchmark, "run_date": run_date}
     for name, (unit, about, measure) in METRICS.items():
         meter.create_observable_gauge(name, [partial(_observed, partial(measure, reporter), common)], unit, about)
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # what is only shown ends no run
-            provider.shutdown(END_MS)
+    return provider
 
 
 def _is_on() -> bool:

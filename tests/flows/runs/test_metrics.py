@@ -78,6 +78,10 @@ def test_a_run_is_measured_where_a_receiver_is_named_and_ends_as_ever_where_that
     n_sent = len(sent)
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     assert salon("run", file, "--run-date", "2026-03-01").code == 0
+    monkeypatch.delenv("OTEL_SDK_DISABLED")
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "0")
+    unusable = salon("run", file, "--run-date", "2026-03-01")
+    assert (unusable.code, "no metrics: a variable OTEL_*" in " ".join(unusable.err.split())) == (0, True), unusable
     assert len(sent) == n_sent, "nothing is sent where the standard variables say so"
 
 
