@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -31,7 +32,6 @@ from schemas.records import IMAGE
 
 _STARTERS = SHIPPED / "starters"
 _LOGPROBS_FORM = '{"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": []}]}'
-_ID = re.compile(r'^id = "[^"\n]*"', re.MULTILINE)
 
 
 def new(
@@ -55,11 +55,18 @@ def new(
     target = folder / name
     if target.exists():
         raise RubricError(f"{target} already exists; choose another id, or remove it")
+    if target.resolve().is_relative_to(source.resolve()):
+        raise RubricError(f"{target} is inside {source}, which it would be a copy of; choose another --folder")
     declared = (source / DECLARATION).read_text(encoding="utf-8")
+    line = re.compile(rf"""^([ \t]*(?:id|"id"|'id')[ \t]*=[ \t]*)(["']){source.resolve().name}\2""", re.MULTILINE)
+    declared = line.sub(rf'\1"{name}"', declared, count=1)
+    if tomllib.loads(declared)["id"] != name:
+        raise RubricError(f"{source / DECLARATION}: its id cannot be replaced; write it there on a line of its own, in quotes")
     try:
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-        (target / DECLARATION).write_text(_ID.sub(f'id = "{name}"', declared, count=1), encoding="utf-8")
+        (target / DECLARATION).write_text(declared, encoding="utf-8")
     except OSError as error:
+        shutil.rmtree(target, ignore_errors=True)  # a half would stand in the way of the next try
         raise InputError(f"{target} cannot be written: {error}") from error
     problems = lint(load_rubric(target))
     for problem in problems:

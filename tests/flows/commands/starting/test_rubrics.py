@@ -35,6 +35,28 @@ def test_a_rubric_begun_lints_from_the_start(salon: Callable[..., Said], tmp_pat
     assert "already exists" in again.err
 
 
+@pytest.mark.parametrize("line", ["id = 'one'", 'id="one"', '"id" = "one"'])
+def test_a_copy_is_called_by_its_own_name_however_the_id_is_written(
+    salon: Callable[..., Said], tmp_path: Path, line: str
+) -> None:
+    assert salon("rubrics", "new", "one").code == 0
+    declared = tmp_path / "my-rubrics" / "one" / "rubric.toml"
+    declared.write_text(declared.read_text().replace('id = "one"', line))
+    said = salon("rubrics", "new", "two", "--like", "my-rubrics/one")
+    assert (said.code, load_rubric(tmp_path / "my-rubrics" / "two").id) == (0, "two"), said
+
+
+def test_of_what_cannot_be_copied_nothing_is_left(salon: Callable[..., Said], tmp_path: Path) -> None:
+    assert salon("rubrics", "new", "one").code == 0
+    inside = salon("rubrics", "new", "two", "--like", "my-rubrics/one", "--folder", "my-rubrics/one/x")
+    declared = tmp_path / "my-rubrics" / "one" / "rubric.toml"
+    declared.write_text(declared.read_text().replace('id = "one"', 'id = """one"""'))
+    odd = salon("rubrics", "new", "two", "--like", "my-rubrics/one")
+    assert (inside.code, "is inside" in inside.err, odd.code, "its id cannot be replaced" in odd.err) == (2, True, 2, True)
+    assert [path.name for path in tmp_path.rglob("two")] == []
+    assert not (tmp_path / "my-rubrics" / "one" / "x").exists()
+
+
 def test_the_starters_are_no_rubrics_of_the_shipped_ones() -> None:
     assert set(SHIPPED_IDS) == {
         "alignment",
