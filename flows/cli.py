@@ -102,6 +102,9 @@ def _unforeseen(error: BaseException) -> int:
         what = "this user may not read it, or not enter a folder above it: get the permission, or run as its owner"
         complain(f"{error.strerror} ({error.filename}): {what}, then run the same command again")
         return StoreError.exit_code
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        complain(f"{error.strerror} ({error.filename!s:.80}…): name a file or folder that can be there, of 255 bytes at most")
+        return InputError.exit_code
     from flows.observability.faults import fault
 
     complain(fault(error))

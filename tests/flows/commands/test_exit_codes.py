@@ -70,6 +70,13 @@ def test_a_command_started_in_a_folder_that_is_gone_says_so(tmp_path: Path) -> N
     assert "the folder that this was started in is gone" in ended.stderr
 
 
+@pytest.mark.parametrize("command", [("rubrics", "lint"), ("verify",), ("new", "b.toml", "--from")])
+def test_a_name_that_no_file_can_have_is_no_fault_of_salons(tmp_path: Path, command: tuple[str, ...]) -> None:
+    ended = _salon(tmp_path, *command, "A" * 300)
+    assert (ended.returncode, "of 255 bytes at most" in ended.stderr) == (2, True), ended.stderr
+    assert len(ended.stderr) < 300
+
+
 def test_a_file_of_replies_that_does_not_exist_is_named(tmp_path: Path) -> None:
     ended = _salon(tmp_path, "parse", "--rubric", "alignment", "--jsonl", "none.jsonl")
     assert (ended.returncode, "none.jsonl: cannot be read: No such file" in ended.stderr) == (2, True)
