@@ -2,12 +2,16 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from schemas.benchmark.nightly import Nightly
+from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -21,9 +25,25 @@ def server_url() -> str | None:
     """The server that Prefect's settings name (environment, profile, files), if any: none is started for a run."""
     if "prefect" not in sys.modules and not _may_be_configured():
         return None
-    from prefect.settings import PREFECT_API_URL
+    with told_of_settings():
+        from prefect.settings import PREFECT_API_URL
 
-    return PREFECT_API_URL.value() or None
+        return PREFECT_API_URL.value() or None
+
+
+@contextmanager
+def told_of_settings() -> Iterator[None]:
+    """Around Prefect's import, which reads its settings: raises InputError where one of them is none."""
+    try:
+        yield
+    except ValueError as error:  # of Pydantic, of its reader of settings, of an address
+        told = error.errors(include_input=False, include_url=False) if isinstance(error, ValidationError) else []
+        why = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told) or str(error)
+        named = ", ".join(sorted(name for name in os.environ if name.startswith("PREFECT_"))) or "none of PREFECT_*"
+        raise InputError(
+            f"Prefect's settings cannot be read: {why}. Correct it where it is set: in the environment ({named}), a prefect.toml "
+            "or pyproject.toml of this folder, or the profile (prefect config view)"
+        ) from error
 
 
 def how_to_do_without() -> str:

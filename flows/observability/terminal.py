@@ -76,7 +76,10 @@ def result_console() -> Console:
 
 def keep_prefect_quiet() -> None:
     """Let Prefect's console handlers speak only of what is critical; errors are printed once, by the command."""
-    from prefect.logging.handlers import PrefectConsoleHandler
+    from flows.prefect_server import told_of_settings
+
+    with told_of_settings():
+        from prefect.logging.handlers import PrefectConsoleHandler
 
     for name in ("", "prefect", "prefect.flow_runs", "prefect.task_runs", "prefect.server", "prefect._internal"):
         for handler in logging.getLogger(name).handlers:

@@ -127,6 +127,28 @@ def test_another_encoding_shows_what_it_can(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("PREFECT_API_REQUEST_TIMEOUT", "ten", "request_timeout: Input should be a valid number"),
+        ("PREFECT_API_URL", "http://[::1", "Invalid IPv6 URL"),
+        ("", "", "prefect.toml"),
+    ],
+)
+def test_a_setting_of_prefect_that_is_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    if name:
+        monkeypatch.setenv(name, value)
+    else:
+        (tmp_path / "prefect.toml").write_text("[")
+    ended = _salon(tmp_path, "doctor")
+    assert (ended.returncode, "internal error" in ended.stderr) == (2, False), ended.stderr
+    sentence = ended.stderr.splitlines()[-1]
+    assert told in sentence
+    assert name in sentence
+
+
+@pytest.mark.parametrize(
     ("name", "value"), [("AWS_ENDPOINT_URL", "minio:9000"), ("SALON_STORE_WAIT_S", "30s"), ("SALON_STORE_WAIT_S", "nan")]
 )
 def test_a_setting_of_the_environment_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
