@@ -22,7 +22,7 @@ _THOUGHT_UNOPENED = re.compile(r"(?:</think(?:ing)?>|\[/THINK\]|◁/think▷)[ \
 _THOUGHT_AGAIN = re.compile(r"(?:^|\n)[ \t]*+<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _TOKEN = re.compile(
-    r"(?P<struck>(?:(?<=\S)|(?<=\S ))<s>[^<>\n]{1,80}</s>)"
+    r"(?P<struck><s>(?:(?<=[^\s>\]]<s>)|(?<=[^\s>\]] <s>))[^<>\n:：]{1,80}</s>)"
     r"|<\|[A-Za-z_/][A-Za-z0-9_ /]{0,40}\|>|<｜[^<>|｜\n]{1,40}｜>|</?s>|<(?:start|end)_of_turn>|<eos>|<bos>|<pad>|\[/?INST\]"
 )
 _MARKUP = re.compile(r"</?(?:div|p|br|span|strong|em|b|i|center|body|html)\s?/?>", re.IGNORECASE)

@@ -1,8 +1,7 @@
-"""Where a reply's outermost JSON objects and lists stand, or why that cannot be told. How one is read is tolerant_json.py."""
+"""Where the outermost JSON objects of a reply stand, or why that cannot be told. How one is read is tolerant_json.py."""
 
 import json
 import re
-from typing import Any
 
 from rubrics.model import Dimension
 from rubrics.replies.labels import key_patterns
@@ -17,13 +16,10 @@ _N_READ_MAX = 2_000_000
 _OPENING = re.compile(r"\{(?!\s*+\{)")
 _BRACE = re.compile(r"[{}]")
 _FENCED_STRING = re.compile(r'```[A-Za-z]{0,10}+\s*+(".*")\s*```', re.DOTALL)
-_OPENING_OR_LIST = re.compile(r"\[|\{(?!\s*+\{)")
-_BEGUN = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)|\[\s*+(?:[\"'“‘0-9{\[]|\Z)")
+_QUOTED_START = re.compile(r"\{\s*+(?:[\"'“‘]|\Z)")
 
 
 PlacedObject = tuple[Pairs, int, int]
-PlacedValue = tuple[list[Any], int, int]
-"""An object (Pairs) or a list, and its ends."""
 
 
 def decoded(text: str) -> str:
@@ -44,25 +40,11 @@ def objects_in(
     reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]
 ) -> tuple[list[PlacedObject], ParseReason | None]:
     """The outermost objects of the text, each with its ends, or why they cannot be told."""
-    values, reason = _values(reader, text, dimensions, _OPENING)
-    return [(pairs, start, end) for pairs, start, end in values if isinstance(pairs, Pairs)], reason
-
-
-def objects_and_lists_in(
-    reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...]
-) -> tuple[list[PlacedValue], ParseReason | None]:
-    """The outermost objects and lists of the text, each with its ends, or why they cannot be told."""
-    return _values(reader, text, dimensions, _OPENING_OR_LIST)
-
-
-def _values(
-    reader: ObjectReader, text: str, dimensions: tuple[Dimension, ...], opens: re.Pattern[str]
-) -> tuple[list[PlacedValue], ParseReason | None]:
     key, key_or_quoted = key_patterns(dimensions)
-    objects: list[PlacedValue] = []
+    objects: list[PlacedObject] = []
     at = n_read = next_key = 0
     for _ in range(_N_ATTEMPTS_MAX):
-        opening = opens.search(text, at)
+        opening = _OPENING.search(text, at)
         if opening is None:
             return objects, None
         start = opening.start()
@@ -72,9 +54,6 @@ def _values(
         except Cut as cut:
             return objects, _cut_reason(text, start, key, is_in_string=cut.is_in_string)
         except Broken as broken:
-            if text[start] == "[":
-                at = max(broken.position, start + 1)
-                continue
             if next_key < start:
                 found = key_or_quoted.search(text, start)
                 next_key = found.start() if found else len(text)
@@ -90,7 +69,7 @@ def _values(
 
 def _cut_reason(text: str, start: int, key: re.Pattern[str], *, is_in_string: bool) -> ParseReason | None:
     """Why an object that is open at the text's end gives no answer; None where its brace was one of prose."""
-    if not (_BEGUN.match(text, start) or key.search(text, start)):
+    if not (_QUOTED_START.match(text, start) or key.search(text, start)):
         return None
     is_finished = is_in_string and text.rstrip(BLANK + "`").endswith("}")
     return ParseReason.MALFORMED if is_finished else ParseReason.TRUNCATED

@@ -89,8 +89,8 @@ class ObjectReader:
         self._is_strict_worth_trying = len(text) <= _N_STRICT_CHARACTERS_MAX and not has_places
         self._n_strict_left, self._n_tokens, self._n_keys, self._at = 4, 0, 0, 0
 
-    def read(self, start: int) -> tuple[Any, int]:
-        """The object or list that opens at `start`, and where it ends. Raises Cut, Broken or Hopeless."""
+    def read(self, start: int) -> tuple[Pairs, int]:
+        """The object whose brace stands at `start`, and where it ends. Raises Cut, Broken or Hopeless."""
         if self._is_strict_worth_trying and self._n_strict_left:
             self._n_strict_left -= 1
             try:
@@ -104,7 +104,7 @@ class ObjectReader:
                     raise Hopeless
                 return found, end
         self._n_keys, self._at = 0, start + 1
-        found = self._object(1) if self._text[start] == "{" else self._list(1)
+        found = self._object(1)
         return found, self._at
 
     def _object(self, depth: int) -> Pairs:
@@ -198,7 +198,7 @@ class ObjectReader:
         return self._text[self._at]
 
 
-def _is_too_deep(found: list[Any], text: str) -> bool:
+def _is_too_deep(found: Pairs, text: str) -> bool:
     """Whether a value stands in more than REPLY_TEXT_LEVELS objects and lists; what json bears depends on Python's release."""
     if text.count("{") + text.count("[") <= REPLY_TEXT_LEVELS:
         return False

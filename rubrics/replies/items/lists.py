@@ -1,7 +1,8 @@
 """A list of the items' answers, by position or by id. A list of another length than the items' is no score."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -9,16 +10,25 @@ from typing import Any, NamedTuple
 from rubrics.model import Dimension
 from rubrics.replies.doubts.flags import Flag, flag
 from rubrics.replies.items.answers import Answers, of_item, value_of
-from rubrics.replies.json_objects import objects_and_lists_in
-from rubrics.replies.json_values import SCALE_KEYS, is_another_of_the_whole, is_other_scale, rival_keys
+from rubrics.replies.json_values import SCALE_KEYS, is_another_of_the_whole, rival_keys
 from rubrics.replies.labels import key_patterns, normal
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.tolerant_json import ObjectReader, Pairs
+from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
 
 _N_LISTS_MAX = 100
+_N_STATED_MAX = 100
 _IDS = frozenset({"id", "itemid", "item", "question", "questionid", "index", "number", "no"})
 _ENTRIES = re.compile(r"(\"(?:[^\"\\\n]|\\.){0,200}+\"|'(?:[^'\\\n]|\\.){0,200}+'|[^,\[\]\n]{1,200}+)")
+
+
+# A list that stands by itself on its line, behind a word such as `Corrected:` or in an object of its own; not one in a sentence.
+_OF_A_LINE = re.compile(
+    r"^[ \t*>]*+(?:[^\n\[\](){}.!?:=]{0,60}+[:=])?+[ \t*`]*+(?:\{[^\n\[\]{}]{0,60}+)?+"
+    r"\[(?P<inside>[^\[\]\n]{1,2000}+)\][ \t*`}.]*+$",
+    re.MULTILINE,
+)
+_NUMBER = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
 
 
 class Listed(NamedTuple):
@@ -30,46 +40,84 @@ class Listed(NamedTuple):
     flags: Sequence[Flag] = ()
 
 
-class _List(NamedTuple):
-    entries: Sequence[Any]
-    end: int
+class _Form(NamedTuple):
+    """What a reply answers with: lists that must say the same, the keys beside, and lists that must not say another."""
+
+    lists: Sequence[Sequence[Any]]
+    first: int
+    last: int
+    pairs: Sequence[tuple[str, Any]] = ()
+    rivals: Sequence[Sequence[Any]] = ()
 
 
 def read_list(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]], *, is_cut: bool) -> Listed:
     """The list in the dimension's tag, under its key, or alone; or an object by the items' ids. Two that differ are none.
 
-    What stands before a tag is reasoning; a list of answers behind it, or under a key such as `final_score`, is another.
+    What stands before a tag is reasoning; a list that answers each item behind it, or under a key such as `final_score`, is
+    another.
     """
-    tags = islice(_tag(dimension.labels).finditer(text), _N_LISTS_MAX)
-    tagged = [_List(_entries(found[1]), found.end()) for found in tags]
-    values, reason = objects_and_lists_in(ObjectReader(text, key_patterns((dimension,))[0]), text, (dimension,))
-    pairs = [pair for value, _, _ in values for pair in _pairs(value)]
-    if not dimension.answers and any(normal(key) in SCALE_KEYS and is_other_scale(value, dimension) for key, value in pairs):
-        return Listed(ParseReason.SCALE_MISMATCH)
-    tags_end = tagged[0].end if tagged else 0
-    alone = [(value, end) for value, _, end in values if end > tags_end and not isinstance(value, Pairs)]
-    bare = [_List(found, end) for value, end in alone if (found := _by_id(value, items))]
-    fitting = [one for one in bare if _is_answer(_by_position(one.entries, dimension, items))]
-    if tagged:
-        lists, others = tagged, fitting
-    elif reason:
-        return Listed(reason)
-    else:
-        named = [_List(found, end) for value, _, end in values for found in _named(value, dimension, items)]
-        lists, others = [*named, *fitting] or bare, []
-    others += [_List(found, end) for value, _, end in values for found in _rivals(value, dimension, items)]
-    if not lists:
+    form = _tagged(text, dimension) or _json(text, dimension, items)
+    if form is None:
         return Listed(ParseReason.TRUNCATED if is_cut or _is_open(text, dimension.labels) else ParseReason.NOT_FOUND)
-    read = [_by_position(one.entries, dimension, items) for one in lists]
-    read += [said for one in others if _is_answer(said := _by_position(one.entries, dimension, items))]
-    ends = [one.end for one in lists]
-    flags = [found for key, value in pairs if (found := flag(key, value))]
-    return Listed(read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS, min(ends), max(ends), flags)
+    if not dimension.answers and any(_is_other_end(key, value, dimension, len(items)) for key, value in form.pairs):
+        return Listed(ParseReason.SCALE_MISMATCH)
+    read = [_by_position(one, dimension, items) for one in form.lists]
+    behind = islice(_OF_A_LINE.finditer(text, form.first), _N_LISTS_MAX)
+    others = [*form.rivals, *(_entries(found["inside"]) for found in behind)]
+    read += [said for one in others if _answers_each(said := _by_position(one, dimension, items))]
+    flags = [
+        found for key, value in form.pairs if "status" not in normal(key) and (found := flag(key, value))
+    ]  # an item's may fail
+    return Listed(read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS, form.first, form.last, flags)
 
 
-def _is_answer(read: Answers) -> bool:
-    """Whether a list that nothing names is one of answers, and no words in brackets."""
-    return isinstance(read, list) and any(value is not ParseReason.WRONG_TYPE for value in read)
+def _tagged(text: str, dimension: Dimension) -> _Form | None:
+    found = list(islice(_tag(dimension.labels).finditer(text), _N_LISTS_MAX))
+    return _Form([_entries(one[1]) for one in found], found[0].end(), found[-1].end()) if found else None
+
+
+def _json(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> _Form | None:
+    """Every JSON list of the text that is the whole of it, or stands in an object under the dimension's label or by ids."""
+    opening = min((place for place in (text.find("["), text.find("{")) if place >= 0), default=-1)
+    if opening < 0:
+        return None
+    is_bare, end = text[opening] == "[", max(text.rfind("]"), text.rfind("}")) + 1
+    # The reader reads objects: a list is one's first value, and what is read of the words behind it may be others.
+    wrapped = f'{{"list": {text[opening:end]}}}' if is_bare else text[opening:end]
+    try:
+        root, root_end = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
+    except (Broken, Cut, Hopeless):
+        return None
+    labels = {normal(label) for label in dimension.labels} | {"list", "answers", "scores"}
+    by_label = [value for key, value in root if normal(key) in labels and isinstance(value, list)]
+    lists = [one for one in (_by_id(value, items) for value in [*by_label, root]) if one]
+    if not lists:
+        return None
+    rivals = rival_keys((dimension,))
+    beside = [(normal(key), value) for key, value in root if isinstance(value, list) and normal(key) not in labels]
+    against = [value for name, value in beside if is_bare or name in rivals or is_another_of_the_whole(name)]
+    others = [found for one in against for found in [_by_id(one, items), *_named(one, labels, items)] if found]
+    closed = text.find("]", opening) + 1
+    ends_at = opening + root_end if not is_bare else end if "[" in text[opening + 1 : closed] else closed
+    return _Form(lists, ends_at, ends_at, () if is_bare else root, others)
+
+
+def _named(value: list[Any], labels: Collection[str], items: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Any] | None]:
+    """The lists that an object holds under the dimension's label."""
+    if isinstance(value, Pairs):
+        yield from (_by_id(inner, items) for key, inner in value if normal(key) in labels and isinstance(inner, list))
+
+
+def _is_other_end(key: str, value: Any, dimension: Dimension, n_items: int) -> bool:
+    """Whether a key such as `max` says another end than an item's or that of all items' sum."""
+    if normal(key) not in SCALE_KEYS or not isinstance(value, str) or len(value) > _N_STATED_MAX:
+        return False
+    numbers = [float(found) for found in _NUMBER.findall(value)]
+    return bool(numbers) and max(numbers) not in (dimension.maximum, n_items * dimension.maximum)
+
+
+def _answers_each(read: Answers) -> bool:
+    return isinstance(read, list) and all(isinstance(one, Decimal) or one is ParseReason.NOT_APPLICABLE for one in read)
 
 
 def _by_position(entries: Sequence[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> Answers:
@@ -86,34 +134,6 @@ def _entries(inner: str) -> list[str]:
     entries = [found[1].strip(BLANK) for found in _ENTRIES.finditer(stripped) if found[1].strip(BLANK)]
     n_commas = _ENTRIES.sub("", stripped.rstrip(BLANK + ",")).count(",")
     return entries if n_commas < len(entries) else []  # [1,,0]: one has no answer
-
-
-def _named(value: list[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
-    """The lists that an object holds under the dimension's label, and its own entries where its keys are the items' ids."""
-    if not isinstance(value, Pairs):
-        return []
-    names = {*map(normal, dimension.labels), "list", "answers", "scores"}
-    lists = [inner for key, inner in value if normal(key) in names and isinstance(inner, list)]
-    return [found for one in [*lists, value] if (found := _by_id(one, items))]
-
-
-def _rivals(value: list[Any], dimension: Dimension, items: Sequence[Mapping[str, Any]]) -> list[Sequence[Any]]:
-    """The lists that an object holds under a key that takes the dimension's back: `final_score`, `corrected`."""
-    if not isinstance(value, Pairs):
-        return []
-    rivals = rival_keys((dimension,))
-    named = [(normal(key), inner) for key, inner in value if isinstance(inner, list)]
-    lists = [inner for name, inner in named if name in rivals or is_another_of_the_whole(name)]
-    return [found for one in lists for found in [_by_id(one, items), *_named(one, dimension, items)] if found]
-
-
-def _pairs(value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """What an object says beside its answers, and what each entry of a list does."""
-    if isinstance(value, Pairs):
-        yield from value
-    for inner in [value, *(inner for _, inner in value)] if isinstance(value, Pairs) else [value]:
-        if isinstance(inner, list) and not isinstance(inner, Pairs):
-            yield from (pair for entry in inner if isinstance(entry, Pairs) for pair in entry)
 
 
 def _by_id(value: Any, items: Sequence[Mapping[str, Any]]) -> Sequence[Any] | None:

@@ -1,5 +1,6 @@
 """A reply that answers all items of a list: its sight and refusal, then each item's answer. One item asked alone is read.py's."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -8,7 +9,7 @@ from typing import Any
 
 from rubrics.model import Dimension, ReplyFormat, Rubric, Variant
 from rubrics.replies.cleaning import cleaned, thoughts_and_answer
-from rubrics.replies.doubts.doubt import Told, doubt, doubt_of_words, states_a_scale, told_by
+from rubrics.replies.doubts.doubt import Told, doubt, states_a_scale, told_by
 from rubrics.replies.doubts.flags import flagged
 from rubrics.replies.doubts.missing_input import judged_by, saw_nothing
 from rubrics.replies.items.answers import of_item
@@ -23,7 +24,7 @@ from schemas.statuses.rows import ParseReason
 
 WITHOUT_ANSWER = frozenset({ParseReason.NOT_FOUND, ParseReason.MISSING_KEY, ParseReason.WRONG_TYPE})
 """Reasons that may be a refusal's, in words that are less strictly looked for."""
-_N_OWN_WORDS_MAX = 16  # items may have answers of their own, and each has patterns that take milliseconds to make
+_ENUMERATOR = re.compile(r"^[ \t]*+[0-9]{1,3}+[.):](?=[ \t])", re.MULTILINE)  # of reasons item by item: no other number
 
 
 def read_together(
@@ -38,6 +39,7 @@ def read_together(
     if is_list:
         answer = decoded(answer)
         own, unquoted = without_mentions(answer, (dimension,), ReplyFormat.JSON)
+        unquoted = _ENUMERATOR.sub(lambda found: " " * len(found[0]), unquoted)
     told = told_by(unquoted, is_json=is_list and "{" in answer)
     if saw_nothing(told.sentences, context, thoughts, judged):
         return Unreadable(ParseReason.MISSING_INPUT)
@@ -51,7 +53,7 @@ def read_together(
     if isinstance(listed.answers, ParseReason):
         is_without_answer = listed.answers in WITHOUT_ANSWER
         return Unreadable(reason or (declined(answer) if is_without_answer else None) or listed.answers)
-    reason = reason or _doubt(told, listed.answers, listed, _asked(dimension, items))
+    reason = reason or _doubt(told, listed, listed.answers, _asked(dimension, items), is_list=is_list)
     return Unreadable(reason) if reason else _named(listed.answers, items)
 
 
@@ -75,19 +77,19 @@ def _numbered(dimension: Dimension, n: int) -> tuple[Dimension, ...]:
     return tuple(replace(dimension, key=f"item{place}") for place in range(1, n + 1))
 
 
-def _doubt(told: Told, answers: Sequence[Value], listed: Listed, asked: Sequence[Dimension]) -> ParseReason | None:
-    """Why words beside the answers make them none, asked once for all of them."""
+def _doubt(
+    told: Told, listed: Listed, answers: Sequence[Value], asked: Sequence[Dimension], *, is_list: bool
+) -> ParseReason | None:
+    """Why what is said beside the answers makes them none, asked once for all of them.
+
+    Of lines nothing is asked but the scale: the next line's number would be another number. Nor of words: the next item's is.
+    """
     numeric = tuple(one for one in asked if not one.answers)
     n_off = sum(value is ParseReason.OUT_OF_RANGE for value in answers)
     if n_off and 2 * n_off >= len(answers):  # the others may be on the scale by chance
         return ParseReason.SCALE_MISMATCH if states_a_scale(told, numeric) else ParseReason.OUT_OF_RANGE
     scores = {one.key: as_score(value) for one, value in zip(asked, answers, strict=True) if isinstance(value, Decimal)}
-    spans = {"": (0, listed.first)}
     of_numbers = tuple(one for one in numeric if one.key in scores)
-    reason = doubt(told, {one.key: scores[one.key] for one in of_numbers}, of_numbers, spans, listed.last) if of_numbers else None
-    # One for each score that the same words gave: each item's would be a pattern of its own.
-    of_words = {(one.answers, scores[one.key]): one for one in asked if one.answers and one.key in scores}
-    if reason or not of_words:
-        return reason
-    words = tuple(of_words.values())[:_N_OWN_WORDS_MAX]
-    return doubt_of_words(told, {one.key: scores[one.key] for one in words}, words, spans)
+    if not is_list or not of_numbers:
+        return None
+    return doubt(told, {one.key: scores[one.key] for one in of_numbers}, of_numbers, {"": (0, listed.first)}, listed.last)
