@@ -56,6 +56,14 @@ class ComparisonTest(StrEnum):
     ANYTIME = "anytime_valid"  # for adaptive pairs: a betting test, and the score test once all prompts were asked
 
 
+class Failing(StrEnum):
+    """Which of a comparison's two checkpoints fails unequally."""
+
+    A = "a"
+    B = "b"
+    BOTH = "both"  # one more often, the other where scores are low
+
+
 class Correction(StrEnum):
     """How p and intervals are corrected for the number of comparisons in a family."""
 

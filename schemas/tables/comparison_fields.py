@@ -1,6 +1,6 @@
 """Columns of what is compared: comparisons, standings, the wide table. The rest is in fields.py."""
 
-from schemas.statuses.cells import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, StandingState
+from schemas.statuses.cells import ComparisonKind, ComparisonTest, ComparisonVerdict, Correction, Failing, StandingState
 from schemas.statuses.people import LabelCheck
 from schemas.tables.field import Field, count, flag, number, share, text
 
@@ -77,7 +77,10 @@ MDE80 = number(
 FAIL_RATE_A = share("fail_rate_a", "Failure rate of a.")
 FAIL_RATE_B = share("fail_rate_b", "Failure rate of b.")
 P_FAILURES = number(
-    "p_failures", "Two-sided p-value for equal failure rates (exact sign test over prompts, uncorrected).", low=0, high=1
+    "p_failures",
+    "Two-sided p-value for a failing more on as many prompts as b does (exact sign test, uncorrected).",
+    low=0,
+    high=1,
 )
 P_FAILURES_LOW = number(
     "p_failures_low",
@@ -87,13 +90,15 @@ P_FAILURES_LOW = number(
 )
 HAS_UNEQUAL_FAILURES = flag(
     "has_unequal_failures",
-    "Whether one checkpoint fails more often, or fails on prompts that the other scores low: p_failures or p_failures_low, "
-    "corrected, is under 0.025.",
+    "Whether one checkpoint fails on more prompts, or fails on prompts that the other scores low: p_failures or p_failures_low, "
+    "corrected, is under 0.025. `failing` says which one.",
     null=True,
 )
+FAILING = text("failing", "Which of the two fails unequally; null if neither does.", null=True, values=Failing)
 FAILS_MORE = flag(
     "has_unequal_failures",
-    "Whether this checkpoint fails more often than another one in its ranking, or fails on prompts that the other scores low.",
+    "Whether this checkpoint fails on more prompts than another one of its ranking that it is compared with, or fails on prompts "
+    "that the other scores low. Null if it is compared with none.",
     null=True,
 )
 

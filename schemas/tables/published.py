@@ -50,13 +50,14 @@ COMPARISONS = Table(
         c.TIE, c.LOSS, c.MDE80, c.FAIL_RATE_A, c.FAIL_RATE_B, c.P_FAILURES, c.HAS_UNEQUAL_FAILURES, f.CELL_STATUS, f.REASON,
         c.CELL_ID_A, c.CELL_ID_B, c.IS_PRIMARY, c.P_FAILURES_LOW,
         c.DELTA_BOUND_CI_LOW, c.DELTA_BOUND_CI_HIGH, f.LOOK, f.N_LOOKS, c.N_PROMPTS_IDENTICAL,
+        c.FAILING,
     ),
     key=(
         "comparison", "rubric_id", "judge_model", "dimension", "category", "model_a", "checkpoint_a", "model_b", "checkpoint_b",
     ),
     later=(
         "ci_low_adjusted", "ci_high_adjusted", "delta_bound_low", "delta_bound_high", "verdict", "is_primary", "p_failures_low",
-        "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks", "n_prompts_identical",
+        "delta_bound_ci_low", "delta_bound_ci_high", "look", "n_looks", "n_prompts_identical", "failing",
     ),
     about="One row per comparison of two checkpoints, a and b, in one cell. Positive differences favor a.",
 )  # fmt: skip

@@ -20,6 +20,7 @@ from schemas.statuses.cells import (
     ComparisonReason,
     ComparisonTest,
     Correction,
+    Failing,
     Total,
 )
 from schemas.tables.published import COMPARISONS
@@ -146,7 +147,8 @@ def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """The same comparison seen from b."""
     delta, pairs = None if row["delta"] is None else 0.0 - row["delta"], row["pairs"]  # no -0
     pairs = pairs and replace(pairs, n_win=pairs.n_loss, n_loss=pairs.n_win)
-    return {**row, "delta": delta, "pairs": pairs, "fail_rate_a": row["fail_rate_b"], "fail_rate_b": row["fail_rate_a"]}
+    failing = {Failing.A.value: Failing.B.value, Failing.B.value: Failing.A.value}.get(row["failing"], row["failing"])
+    return {**row, "delta": delta, "pairs": pairs, "failing": failing}
 
 
 def _ruling(

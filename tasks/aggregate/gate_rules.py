@@ -5,9 +5,19 @@ from typing import Any
 
 import scipy  # its parts are imported where they are first used
 
-from schemas.statuses.cells import ComparisonVerdict
-from tasks.aggregate.comparisons.families import could_be_turned
-from tasks.aggregate.ruling import NO_DIFFERENCE, ORDER_ALONE, RISE_TURNED, TURNED, VERY_SAME, Outcome
+from schemas.statuses.cells import ComparisonVerdict, Failing
+from tasks.aggregate.comparisons.families import ALPHA, could_be_turned
+from tasks.aggregate.ruling import (
+    FAILS_LOW,
+    FAILS_MORE,
+    FAILS_UNEQUALLY,
+    NO_DIFFERENCE,
+    ORDER_ALONE,
+    RISE_TURNED,
+    TURNED,
+    VERY_SAME,
+    Outcome,
+)
 from tasks.aggregate.sequential import Look
 
 _MOST_MISSED = 0.1
@@ -30,8 +40,9 @@ def outcome_of(row: Mapping[str, Any], *, is_sure: bool) -> tuple[Outcome, str |
     outcome = Outcome.NO_REGRESSION
     if is_sure and delta:
         outcome = Outcome.IMPROVED if delta > 0 else Outcome.REGRESSION
-    if outcome is not Outcome.REGRESSION and row["has_unequal_failures"] and row["fail_rate_a"] > row["fail_rate_b"]:
-        return Outcome.UNKNOWN, "fails_more"
+    fails = _how_a_fails(row)
+    if outcome is not Outcome.REGRESSION and fails:
+        return Outcome.UNKNOWN, fails
     if row["failures_could_turn"] and outcome is not Outcome.NO_REGRESSION:
         return (Outcome.UNKNOWN, TURNED) if outcome is Outcome.REGRESSION else (Outcome.NO_REGRESSION, RISE_TURNED)
     if outcome is not Outcome.NO_REGRESSION:
@@ -40,6 +51,16 @@ def outcome_of(row: Mapping[str, Any], *, is_sure: bool) -> tuple[Outcome, str |
         return outcome, VERY_SAME
     is_nowhere = pairs.n_win == pairs.n_loss == 0 if pairs else row["tie"] == n_prompts
     return outcome, NO_DIFFERENCE if is_nowhere else None
+
+
+def _how_a_fails(row: Mapping[str, Any]) -> str | None:
+    """How a fails unequally; None where it does not. A row without `failing` is of a publication that had no such column."""
+    if not row["has_unequal_failures"] or row["failing"] == Failing.B:
+        return None
+    is_more, is_low = (p is not None and p < ALPHA / 2 for p in (row["p_failures"], row["p_failures_low"]))
+    if row["failing"] is None or is_more == is_low:  # the correction is not seen here
+        return FAILS_UNEQUALLY
+    return FAILS_MORE if is_more else FAILS_LOW
 
 
 def rest_may_show_a_drop(row: Mapping[str, Any], alpha: float, looks: Sequence[float]) -> bool:

@@ -19,6 +19,7 @@ from schemas.statuses.cells import (
     ComparisonKind,
     ComparisonReason,
     ComparisonVerdict,
+    Failing,
     StandingState,
     Total,
 )
@@ -176,19 +177,27 @@ def ranked(standings: Iterable[Row], comparisons: Sequence[Row]) -> list[Row]:
         by_ranking[_ranking_of(row)].append(row)
     for key, rows in by_ranking.items():
         _place(rows, [row for row in beside[key] if row["comparison"] == ComparisonKind.EACH_OTHER])
+        _flag_failing(rows, beside[key])
         for row in rows:
             _add_differences(row, beside[key])
     return done
 
 
 def _place(rows: Sequence[Row], pairs: Sequence[Row]) -> None:
-    """The rank range of each ranked row, and who fails more than another."""
+    """The rank range of each ranked row."""
     placed = {_contestant(row): row for row in rows if row["state"] == StandingState.RANKED}
     for one, ranks in rank_ranges(placed, pairs).items():
         placed[one] |= ranks
-    failing = {(pair[f"model_{end}"], pair[f"checkpoint_{end}"]) for pair in pairs for end in pair.get("failing", ())}
+
+
+def _flag_failing(rows: Sequence[Row], compared: Iterable[Row]) -> None:
+    """Who fails unequally in any kind of comparison, as there are too many to rank; null where failures were not tested."""
+    is_failing: dict[tuple[object, object], bool] = defaultdict(bool)
+    for pair in compared:
+        for end in "ab" if pair.get("has_unequal_failures") is not None else "":
+            is_failing[pair[f"model_{end}"], pair[f"checkpoint_{end}"]] |= pair["failing"] in (end, Failing.BOTH)
     for row in rows:
-        row["has_unequal_failures"] = _contestant(row) in failing
+        row["has_unequal_failures"] = is_failing.get(_contestant(row))
 
 
 def rank_ranges(placed: Iterable[tuple[object, object]], pairs: Iterable[Row]) -> dict[tuple[object, object], Row]:

@@ -28,7 +28,7 @@ range holds the ranks these prompts leave open. A failure is counted and never a
 with a score that counts. `salon explain CELL` shows what a number is made of.
 """
 
-UNEQUAL = "fails unequally: more often than another, or where the other's scores are low"
+UNEQUAL = "fails unequally: on more prompts than another, or where the other's scores are low"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LeaderboardRow:
     anchors_delta_predecessor: float | None = None
     anchors_delta_predecessor_low: float | None = None
     anchors_delta_predecessor_high: float | None = None
-    has_unequal_failures: bool | None = None  # it fails more often than another, or where the other's scores are low
+    has_unequal_failures: bool | None = None  # it fails on more prompts than another, or where the other's scores are low
     n_not_applicable: int | None = None  # in no other count
     drift_alarm: str | None = None  # the verdict of its series' alarm, of the checkpoint that the night was about
     rubric_version: str | None = None  # rows of two versions are not compared

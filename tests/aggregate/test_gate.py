@@ -11,6 +11,9 @@ from schemas.tables.published import COMPARISONS, PREFERENCES, STANDINGS
 from tasks.aggregate.gate import ALPHA, prompts_needed, rulings, with_cells
 from tasks.aggregate.ruling import (
     ABSENT,
+    FAILS_LOW,
+    FAILS_MORE,
+    FAILS_UNEQUALLY,
     NO_DIFFERENCE,
     ORDER_ALONE,
     ORDER_HIDES,
@@ -23,7 +26,7 @@ from tasks.aggregate.ruling import (
 )
 from tests.aggregate.preferences.conftest import said
 from tests.aggregate.preferences.conftest import tables as preference_tables_of
-from tests.aggregate.scored_rows import drawn, scored
+from tests.aggregate.scored_rows import FAILS, drawn, scored
 from tests.aggregate.test_not_applicable import ASIDE
 
 NORTH = [("north", str(number)) for number in range(4)]
@@ -123,9 +126,24 @@ def test_failures_may_hide_a_drop(make_rubric, all_tables):
     rows = scored("0", scores) + scored("1", [score if number % 3 else "empty" for number, score in enumerate(scores)])
     tables = all_tables(rows, make_rubric({None: ("q",)}))
     (failing,) = ruled(tables, (NORTH[1], NORTH[0]))
-    assert (failing.outcome, failing.reason) == (Outcome.UNKNOWN, "fails_more")
+    assert (failing.outcome, failing.reason) == (Outcome.UNKNOWN, FAILS_MORE)
     (whole,) = ruled(tables, (NORTH[0], NORTH[1]))
     assert whole.outcome is Outcome.NO_REGRESSION
+    without = tables | {"comparisons": tables["comparisons"].with_columns(failing=pl.lit(None, pl.String))}
+    older = [*ruled(without, (NORTH[1], NORTH[0])), *ruled(without, (NORTH[0], NORTH[1]))]
+    assert [one.reason for one in older] == [FAILS_UNEQUALLY] * 2, "a publication that does not say which of the two it is"
+
+
+@pytest.mark.parametrize("at_random", [(17,), range(2, 30, 6)], ids=["more often", "less often"])
+def test_failures_where_scores_are_low_may_hide_a_drop(make_rubric, all_tables, at_random):
+    """Four of the candidate's pictures have no score, its worst; of the reference fail fewer, or more, anywhere."""
+    scores = [n / 3 for n in range(30)]
+    rows = scored("0", [FAILS if n in at_random else score for n, score in enumerate(scores)])
+    rows += scored("1", [FAILS if n < 4 else score + 0.1 - n % 2 / 5 for n, score in enumerate(scores)])
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (failing,), (other,) = ruled(tables, (NORTH[1], NORTH[0])), ruled(tables, (NORTH[0], NORTH[1]))
+    assert (failing.outcome, failing.reason) == (Outcome.UNKNOWN, FAILS_LOW)
+    assert other.outcome is Outcome.NO_REGRESSION
 
 
 @pytest.mark.parametrize(

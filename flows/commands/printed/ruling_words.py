@@ -4,6 +4,9 @@ from schemas.statuses.cells import ComparisonReason
 from tasks.aggregate.preferences.prompts import MIDDLE
 from tasks.aggregate.ruling import (
     ABSENT,
+    FAILS_LOW,
+    FAILS_MORE,
+    FAILS_UNEQUALLY,
     NO_DIFFERENCE,
     ORDER_ALONE,
     ORDER_HIDES,
@@ -25,7 +28,9 @@ _WORDS = {
 }
 _REASONS = {
     ABSENT: "one of the two was not judged under this rubric and judge",
-    "fails_more": "it fails more often, and the failures may hide a drop",
+    FAILS_LOW: "it fails where scores are low, and the failures may hide a drop",
+    FAILS_MORE: "it fails on more prompts, and the failures may hide a drop",
+    FAILS_UNEQUALLY: "failures are unequal, and may hide a drop",
     ComparisonReason.PREDECESSOR_MISSING: "the checkpoint before it is not in this table",
     ORDER_HIDES: "so many pairs go by order alone that no drop would be found",
     STOPPED_EARLY: "asking stopped early, and the rest may show a drop",

@@ -23,7 +23,7 @@ _NUMBERS_AT_ONCE = 500_000
 
 
 def failures_tested(a: Tally | None, b: Tally | None) -> Row:
-    """P of both questions about failures; `fails_low` is the end that `p_failures_low` is of. Of a total over all categories."""
+    """P of both questions about failures, and the end that each is of, "a" or "b". Of a total over all categories."""
     found = failures_p(a, b) if a and b else None
     if a is None or b is None or found is None:
         return {"p_failures": None}
@@ -31,15 +31,15 @@ def failures_tested(a: Tally | None, b: Tally | None) -> Row:
     known = {end: p for end, p in low.items() if p is not None}
     end = min(known, key=lambda end: known[end], default=None)
     return {
-        "p_failures": found[0], "p_failures_least": found[1], "fails_low": end,
+        "p_failures": found[0], "p_failures_least": found[1], "fails_more": found[2], "fails_low": end,
         "p_failures_low": None if end is None else min(1.0, 2 * known[end]),
     }  # fmt: skip
 
 
-def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:
+def failures_p(a: Tally, b: Tally) -> tuple[float, float, str | None] | None:
     """Exact two-sided sign test over prompts: on as many of them a fails more often as b does. None without a shared prompt.
 
-    The p, and the least that so many prompts could have had: 1 where fewer than two differ.
+    The p, the least that so many prompts could have had (1 where fewer than two differ), and who fails on more, "a" or "b".
     """
     share_a, prompts_a = a.failed_shares
     share_b, prompts_b = b.failed_shares
@@ -53,8 +53,9 @@ def failures_p(a: Tally, b: Tally) -> tuple[float, float] | None:
     n_more, n_less = int((share_a > share_b + SAME).sum()), int((share_b > share_a + SAME).sum())
     least = min(1.0, 2.0 ** (1 - n_more - n_less))
     if n_more == n_less:
-        return 1.0, least
-    return rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5)))), least
+        return 1.0, least, None
+    p = rounded(min(1.0, 2.0 * float(scipy.special.bdtr(min(n_more, n_less), n_more + n_less, 0.5))))
+    return p, least, "a" if n_more > n_less else "b"
 
 
 def failures_low_p(a: Tally, b: Tally) -> float | None:

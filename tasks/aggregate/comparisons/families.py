@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from schemas.benchmark.file import Statistics
-from schemas.statuses.cells import ComparisonVerdict, Correction
+from schemas.statuses.cells import ComparisonVerdict, Correction, Failing
 from schemas.tables.table import Row
 from tasks.aggregate.intervals import t_quantile
 from tasks.aggregate.sequential import Look
@@ -64,7 +64,7 @@ def _correct(name: str, pairs: Sequence[list[Row]], statistics: Statistics, n_fa
 
 
 def _flag_failures(pairs: Sequence[list[Row]]) -> None:
-    """Which pairs fail unequally, or where scores are low; half of ALPHA for each question. `failing` names who, as "a" or "b".
+    """Which pairs fail unequally, or where scores are low; half of ALPHA for each question. `failing` says who.
 
     Failures that several dimensions share are one test, and one that could never be found, for so few failures, is none.
     """
@@ -74,10 +74,10 @@ def _flag_failures(pairs: Sequence[list[Row]]) -> None:
     for rows in pairs:
         p, low = rows[0]["p_failures"], rows[0]["p_failures_low"]
         for row in rows:
-            more = "a" if row["fail_rate_a"] > row["fail_rate_b"] else "b"
-            failing = {more} if p * n_rates < ALPHA / 2 else set()
-            failing |= {str(row["fails_low"])} if low is not None and low * n_low < ALPHA / 2 else set()
-            row |= {"has_unequal_failures": bool(failing), "failing": failing}
+            ends = {row["fails_more"]} if p * n_rates < ALPHA / 2 else set()
+            ends |= {row["fails_low"]} if low is not None and low * n_low < ALPHA / 2 else set()
+            row["has_unequal_failures"] = bool(ends)
+            row["failing"] = Failing.BOTH.value if len(ends) == 2 else next(iter(ends), None)
 
 
 def _rate_test(row: Row) -> tuple[object, ...]:

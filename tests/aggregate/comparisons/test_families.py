@@ -242,3 +242,45 @@ def test_unequal_failures_are_corrected_for_how_many_pairs_there_are(make_rubric
     assert alone == {"1": False, "2": True}, "the one that fails is flagged, the other never"
     assert three == {"1": False, "2": False, "3": False}
     assert nine == {"1": False, "2": True, "3": False}
+
+
+def flags(tables):
+    names = ("standings", "benchmark_wide")
+    return [dict(tables[name].select("checkpoint", "has_unequal_failures").iter_rows()) for name in names]
+
+
+@pytest.mark.parametrize("max_ranked", [50, 2])
+def test_who_fails_is_flagged_also_where_there_are_too_many_to_rank(make_rubric, all_tables, max_ranked):
+    fine = [5 + n % 3 for n in range(30)]
+    rows = scored("1", fine) + scored("2", fine[::-1]) + scored("3", [FAILS] * 12 + fine[12:]) + scored("4", fine[::-1])
+    tables = all_tables(rows, make_rubric({None: ("q",)}), max_ranked=max_ranked)
+    assert flags(tables) == [{"1": False, "2": False, "3": True, "4": False}] * 2
+    of_pairs = tables["comparisons"].filter(comparison="predecessor", category="__macro__").sort("checkpoint_a")
+    assert of_pairs["failing"].to_list() == [None, "a", "b"]
+
+
+def test_of_a_checkpoint_that_is_compared_with_none_nobody_knows_whether_it_fails_unequally(make_rubric, all_tables):
+    tables = all_tables(scored("1", [FAILS] * 3 + [5 + n % 3 for n in range(27)]), make_rubric({None: ("q",)}))
+    assert flags(tables) == [{"1": None}] * 2
+
+
+def test_the_flag_is_on_who_fails_on_more_prompts_though_the_other_loses_more_judgements(make_rubric, all_tables):
+    """Of four pictures a prompt: the one loses one on 24 prompts, the other all four on 8."""
+    rows = [
+        {"checkpoint": name, "prompt": str(n), "sample": f"{n}-{i}", "scores": {"q": FAILS if has_failed else (3 * n + i) % 7}}
+        for n in range(60) for i in range(4) for name, has_failed in (("1", n < 24 and i == 0), ("2", 50 <= n < 58))
+    ]  # fmt: skip
+    tables = all_tables(rows, make_rubric({None: ("q",)}))
+    (row,) = tables["comparisons"].filter(comparison="predecessor", category="__macro__").iter_rows(named=True)
+    assert (row["fail_rate_a"], row["fail_rate_b"]) == (32 / 240, 24 / 240)
+    assert row["p_failures"] == pytest.approx(stats.binomtest(8, 32).pvalue)
+    assert (row["p_failures_low"] > 0.025, row["failing"]) == (True, "b")
+    assert flags(tables) == [{"1": True, "2": False}] * 2
+
+
+def test_both_are_flagged_where_the_one_fails_on_more_prompts_and_the_other_on_low_ones(make_rubric, all_tables):
+    levels = [n / 2 for n in range(30)]
+    first = [FAILS if n % 3 else level / 2 for n, level in enumerate(levels)]
+    second = [FAILS if n in {0, 3, 6, 9} else level / 2 for n, level in enumerate(levels)]
+    tables = all_tables(scored("1", first) + scored("2", second), make_rubric({None: ("q",)}))
+    assert tables["comparisons"].filter(comparison="predecessor", category="__macro__")["failing"].to_list() == ["both"]
