@@ -25,6 +25,7 @@ _PAIRS = (
 )
 _OF_MOMENTS = frozenset({AgreementMetric.BIAS, AgreementMetric.QUADRATIC_KAPPA})
 _KEY = ["rubric_id", "rubric_version", "model", "checkpoint", "dimension"]
+_SAMPLE = ["category", "prompt_id", "sample_id"]
 
 
 def jury(rows: pl.DataFrame) -> pl.DataFrame:
@@ -36,11 +37,10 @@ def jury(rows: pl.DataFrame) -> pl.DataFrame:
     found = []
     for one in image_means(rows).partition_by(_KEY, maintain_order=True):
         named = {name: one[name][0] for name in _KEY}
-        wide = one.pivot(on="judge_model", index=["category", "prompt_id", "sample_id"], values="score").sort(
-            "category", "prompt_id", "sample_id"
-        )
         judges = sorted(one["judge_model"].unique())
-        values = on_grid(wide.select(judges).to_numpy().astype(np.float64))
+        numbered = one.with_columns(judge=pl.col("judge_model").rank("dense"))  # a name can be another column's, or a pattern
+        wide = numbered.pivot(on="judge", index=_SAMPLE, values="score").sort(_SAMPLE)
+        values = on_grid(wide.select(str(number) for number in range(1, len(judges) + 1)).to_numpy().astype(np.float64))
         found += [named | row for row in _rows(judges, values, wide["prompt_id"].to_list())]
     return JURY.frame(found).sort(JURY.key)
 

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.statuses.nights import JuryMetric
 from schemas.statuses.people import AgreementMetric
+from schemas.tables.nights import JURY
 from tasks.aggregate.agreement.metrics import pair_metric
 from tasks.aggregate.reliability.jury import WHOLE_JURY, intraclass, jury
 
@@ -52,6 +53,14 @@ def test_every_two_judges_and_the_whole_jury():
     whole = figures(table, WHOLE_JURY, WHOLE_JURY)
     assert whole[JuryMetric.ICC_AGREEMENT]["estimate"] == pytest.approx(0.29, abs=0.005)
     assert whole["krippendorff_alpha"]["n_judges"] == 4
+
+
+@pytest.mark.parametrize("names", [("category", "prompt_id", "sample_id", "1"), ("*", "^.*$", "judge", "score")])
+def test_a_judge_may_have_any_name(names):
+    plain, found = (jury(rows_of(PUBLISHED, judges)) for judges in ("abcd", sorted(names)))
+    others = [*dict(zip("abcd", sorted(names), strict=True)).items(), (WHOLE_JURY, WHOLE_JURY)]
+    renamed = plain.with_columns(pl.col("judge_a", "judge_b").replace_strict(dict(others)))
+    assert found.equals(renamed.sort(JURY.key))
 
 
 def test_repeats_are_averaged_and_gaps_leave_the_sample_out():
