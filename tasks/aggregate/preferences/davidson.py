@@ -15,7 +15,8 @@ from tasks.aggregate.intervals import Counts, Floats
 
 _MAX_STEPS = 200
 _SMALL = 1e-12
-_PROMPTS_AT_ONCE = 500  # of 40 checkpoints some 7 MB
+_PROMPTS_AT_ONCE = 500
+_NUMBERS_AT_ONCE = 1_000_000  # 8 MB, of which some five are held: a prompt has as many as the square of the checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,8 @@ def _errors(beta: Floats, tallied: Tallied, inverse: Floats, *, has_ties: bool) 
     category = np.unique(is_in, axis=0, return_inverse=True)[1].reshape(-1)  # those of several categories are one of their own
     found, expected, squares = np.zeros((3, int(category.max()) + 1, n + 1, n + 1))
     order = np.argsort(tallied.prompt, kind="stable")
-    places = [*range(0, n_prompts, _PROMPTS_AT_ONCE), n_prompts]
+    n_at_once = max(1, min(_PROMPTS_AT_ONCE, _NUMBERS_AT_ONCE // (n + 1) ** 2))
+    places = [*range(0, n_prompts, n_at_once), n_prompts]
     cuts = np.searchsorted(tallied.prompt[order], places)
     for (start, end), cut in zip(pairwise(places), pairwise(cuts), strict=True):
         some = tallied.rows(order[slice(*cut)])
