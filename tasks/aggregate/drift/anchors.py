@@ -74,7 +74,7 @@ def anchor_scores(
 
 
 def with_the_missing(frozen: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
-    """`frozen` with the means of nights that lack anchors made comparable; others stay as they are to the last digit.
+    """`frozen` with the means of nights that lack anchors made comparable, or null; others stay to the last digit.
 
     `frozen`: a row for each night of a series, with run_date, _SERIES and anchor_estimate; `scored`: benchmark, run_date and
     SCORED of the same nights. No night looks at a later one, nor at one whose anchors have no mean.
@@ -88,7 +88,7 @@ def with_the_missing(frozen: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame
     return joined.with_columns(
         anchor_estimate=pl.when(pl.col("move").is_null())
         .then("anchor_estimate")
-        .otherwise(pl.col("anchor_estimate") + pl.col("move"))
+        .otherwise((pl.col("anchor_estimate") + pl.col("move")).fill_nan(None))
     ).drop("move")
 
 
@@ -103,7 +103,7 @@ def _moves(series: pl.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _by_night(category: pl.DataFrame) -> dict[date, float]:
-    """By night, what the mean over the scored anchors of one category is to be moved by; 0 where none is missing."""
+    """By night, what the mean over the scored anchors of one category is to be moved by: as _move(), 0 where none is missing."""
     nights = category["run_date"].to_list()
     each = category.select(pl.int_range(pl.len()).alias("night"), "anchors", "scores").explode("anchors", "scores")
     names, place = np.unique(each["anchors"].to_numpy(), return_inverse=True)
@@ -134,11 +134,16 @@ def _levels(values: Floats) -> Floats:
 
 
 def _move(scores: Floats, levels: Floats) -> float:
-    """Of one night: from the mean of the anchors scored to that of all whose level is known; 0 where those are the same."""
+    """Of one night: from the mean of the anchors scored to that of all whose level is known; 0 where those are the same.
+
+    nan where no anchor scored has a level: the mean of others is none of these.
+    """
     known, scored = ~np.isnan(levels), ~np.isnan(scores)
     here = known & scored
-    if (known == scored).all() or not here.any():
+    if (known == scored).all():
         return 0.0
+    if not here.any():
+        return float("nan")
     return float(levels[known].mean() + (scores[here] - levels[here]).mean() - np.nanmean(scores))
 
 

@@ -55,7 +55,9 @@ def night_series(
         *_JUDGED, anchor_set="dataset_id", anchor_estimate="estimate", anchor_se="se", n_anchors_failed="n_failed"
     )
     if scored:
-        frozen = with_the_missing(frozen, pl.concat(scored))
+        frozen = with_the_missing(frozen, pl.concat(scored)).with_columns(
+            anchor_se=pl.when(pl.col("anchor_estimate").is_not_null()).then("anchor_se")
+        )
     joined = known.join(frozen, on=_JUDGED, how="left").sort(NIGHTS.key)
     return pl.DataFrame(conform(joined, NIGHTS))
 

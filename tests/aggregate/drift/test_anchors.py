@@ -135,6 +135,13 @@ def test_a_night_without_a_mean_of_the_anchors_moves_no_other(charted):
     assert found["anchor_estimate"][11] == pytest.approx(MEAN - 0.02, abs=1e-9)
 
 
+def test_a_night_that_scored_only_anchors_without_a_level_has_no_mean():
+    """Those that the first night did not score: their mean is no mean of the others, and the next night has one again."""
+    none = np.nan
+    found = with_the_missing(*_series(np.array([[5, 5, none], [5, 5, none], [none, none, 9], [none, 5, 9]])))
+    assert found["anchor_estimate"].to_list() == [5, 5, None, 5]
+
+
 _NIGHTS = 9
 gaps = st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=_NIGHTS, max_size=_NIGHTS)
 
