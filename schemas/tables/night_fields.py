@@ -115,9 +115,9 @@ RELIABILITY = share("reliability", "icc for the mean of the existing repeats: th
 N_REPEATS_MEAN = number("n_repeats_mean", "Harmonic mean of the repeats per image.", low=0)
 IS_AT_HAND = flag("is_at_hand", "Whether this is the design of the existing scores; the other rows are alternatives.")
 N_PROMPTS_PLANNED = count("n_prompts", "Prompts in the design.")
-N_IMAGES_PLANNED = count("n_images_per_prompt", "Images per prompt.")
-N_REPEATS_PLANNED = count("n_repeats", "Judgements per image.")
-COST_RATIO = number("cost_ratio", "Judgements of the design divided by those of the existing design.", null=False, low=0)
+N_IMAGES_PLANNED = count("n_images_per_prompt", "Images per prompt; of the existing scores rounded.")
+N_REPEATS_PLANNED = count("n_repeats", "Judgements per image; of the existing scores rounded.")
+COST_RATIO = number("cost_ratio", "Judgements of the design divided by the existing scores.", null=False, low=0)
 SE_CLAIMS = number("se_prompts_like_these", "Predicted standard error of the `__macro__` mean for prompts like these.", low=0)
 SE_TRENDS = number(
     "se_these_prompts", "Predicted standard error of the `__macro__` mean for these prompts (what varies between nights).", low=0

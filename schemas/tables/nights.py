@@ -62,7 +62,7 @@ DESIGNS = Table(
     "designs",
     (
         *_JUDGED, n.N_PROMPTS_PLANNED, n.N_IMAGES_PLANNED, n.N_REPEATS_PLANNED,
-        f.N_JUDGEMENTS.not_null("Judgements that the design needs."), n.COST_RATIO, n.IS_AT_HAND,
+        f.N_JUDGEMENTS.not_null("Judgements that the design needs, or existing scores."), n.COST_RATIO, n.IS_AT_HAND,
         n.SE_CLAIMS, n.SE_TRENDS,
     ),
     key=(*RELIABILITY.key, "n_prompts", "n_images_per_prompt", "n_repeats"),

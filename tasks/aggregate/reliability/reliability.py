@@ -32,29 +32,28 @@ REPEATS = (1, 2, 3, 4)
 
 
 class Design(NamedTuple):
-    """Prompts in all, images of each prompt, repeats of each image."""
+    """Prompts in all, images of each prompt, repeats of each image: whole numbers of one to be bought, else their means."""
 
     n_prompts: int
-    n_images: int
-    n_repeats: int
-
-    @property
-    def cost(self) -> int:
-        """Judgements."""
-        return self.n_prompts * self.n_images * self.n_repeats
+    n_images: float
+    n_repeats: float
 
 
-def designs_of(at_hand: Design, variances: tuple[float, float, float | None], n_prompts: Counts) -> Iterator[dict[str, object]]:
+def designs_of(
+    at_hand: Design, n_scores: int, variances: tuple[float, float, float | None], n_prompts: Counts
+) -> Iterator[dict[str, object]]:
     """A row of DESIGNS for each design, the one at hand first; `variances` of prompt, image and judge (None: part of the image).
 
-    `n_prompts` are the prompts of each category at hand; other designs keep their proportions.
+    `n_scores` are what it cost, and `n_prompts` its prompts of each category; other designs keep their proportions.
     """
     weight = float(np.sum(n_prompts.sum() / n_prompts)) / len(n_prompts) ** 2  # 1 where all categories are of one size
-    for design in [at_hand, *_others(at_hand, has_repeats=variances[2] is not None)]:
-        claims, trends = predicted(design, variances)
+    whole = Design(at_hand.n_prompts, max(1, round(at_hand.n_images)), max(1, round(at_hand.n_repeats)))
+    for design in [whole, *_others(whole, n_scores, has_repeats=variances[2] is not None)]:
+        claims, trends = predicted(at_hand if design == whole else design, variances)
+        n_judgements = n_scores if design == whole else math.prod(design)
         yield {
             "n_prompts": design.n_prompts, "n_images_per_prompt": design.n_images, "n_repeats": design.n_repeats,
-            "n_judgements": design.cost, "cost_ratio": design.cost / at_hand.cost, "is_at_hand": design == at_hand,
+            "n_judgements": n_judgements, "cost_ratio": n_judgements / n_scores, "is_at_hand": design == whole,
             "se_prompts_like_these": claims * math.sqrt(weight), "se_these_prompts": trends * math.sqrt(weight),
         }  # fmt: skip
 
@@ -67,14 +66,15 @@ def predicted(design: Design, variances: tuple[float, float, float | None]) -> t
     return math.sqrt(prompt / design.n_prompts + within), math.sqrt(within)
 
 
-def _others(at_hand: Design, *, has_repeats: bool) -> list[Design]:
-    """Designs of the cost at hand, as near as whole prompts allow, and of twice the cost in each direction."""
+def _others(at_hand: Design, n_scores: int, *, has_repeats: bool) -> list[Design]:
+    """Designs of the cost at hand, as near as whole numbers allow, and of twice the cost in each direction."""
     repeats = REPEATS if has_repeats else (at_hand.n_repeats,)
-    same = {Design(round(at_hand.cost / (n * r)), n, r) for n in IMAGES for r in repeats}
+    same = {Design(round(n_scores / (n * r)), n, r) for n in IMAGES for r in repeats}
     n_prompts, n_images, n_repeats = at_hand
-    double = {Design(2 * n_prompts, n_images, n_repeats), Design(n_prompts, 2 * n_images, n_repeats)}
+    more = 2 * n_scores / math.prod(at_hand)
+    double = {Design(round(more * n_prompts), n_images, n_repeats), Design(n_prompts, round(more * n_images), n_repeats)}
     if has_repeats:
-        double.add(Design(n_prompts, n_images, 2 * n_repeats))
+        double.add(Design(n_prompts, n_images, round(more * n_repeats)))
     return sorted(design for design in (same | double) - {at_hand} if design.n_prompts >= 2)
 
 
@@ -115,10 +115,10 @@ def designs(rows: pl.DataFrame) -> pl.DataFrame:
             continue
         judge = float(whole.judge[0])
         n_prompts = np.bincount(judged.strata)
-        at_hand = Design(len(judged.strata), max(1, round(judged.n_images / len(judged.strata))), max(1, round(judged.n_repeats)))
+        at_hand = Design(len(judged.strata), judged.n_images / len(judged.strata), judged.n_repeats)
         image = within if math.isnan(judge) else float(whole.image[0])
         parts = (max(0.0, float(whole.prompt[0])), max(0.0, image), None if math.isnan(judge) else max(0.0, judge))
-        found += [named | row for row in designs_of(at_hand, parts, n_prompts)]
+        found += [named | row for row in designs_of(at_hand, judged.n_scores, parts, n_prompts)]
     return DESIGNS.frame(found).sort(DESIGNS.key)
 
 

@@ -160,6 +160,22 @@ def test_designs_foretell_what_other_designs_give():
     assert table.filter(pl.col("cost_ratio") < 1.5)["cost_ratio"].is_between(0.99, 1.01).all()
 
 
+def test_of_scores_in_no_whole_design_their_own_number_is_what_they_cost():
+    """100 prompts, 23 with three pictures and the others with one, every other picture asked twice."""
+    rng = np.random.default_rng(14)
+    values = [[rng.normal(size=1 + n % 2).tolist() for _ in range(3 if n < 23 else 1)] for n in range(100)]
+    table, row = designs(rows_of(values)), reliability(rows_of(values)).row(0, named=True)
+    own = table.row(by_predicate=pl.col("is_at_hand"), named=True)
+    assert (own["n_judgements"], own["cost_ratio"], row["n_images"]) == (row["n_scores"], 1.0, 146)
+    parts = tuple(row[name] for name in ("var_prompt", "var_image", "var_judge"))
+    assert own["se_prompts_like_these"] == pytest.approx(predicted(Design(100, 1.46, row["n_repeats_mean"]), parts)[0])
+    others = table.filter(~pl.col("is_at_hand"))
+    is_double = others["cost_ratio"] > 1.5
+    assert others.filter(is_double)["cost_ratio"].is_between(1.8, 2.2).all()
+    assert is_double.sum() == 3
+    assert others.filter(~is_double)["cost_ratio"].is_between(0.95, 1.05).all()
+
+
 def test_categories_of_unequal_size_cost_precision():
     values = draw(np.random.default_rng(12), 40, 2, 2).tolist()
     even = designs(rows_of(values, ["x"] * 20 + ["y"] * 20)).filter("is_at_hand")
