@@ -16,7 +16,7 @@ class CellReason(StrEnum):
     """Why a published cell lacks its estimate or its interval, if no failure reason says it."""
 
     NOT_IN_ALL_CATEGORIES = "not_in_all_categories"  # a total of a dimension that not every category is asked about
-    SCALES_DIFFER = "scales_differ"  # a total of a dimension whose scale differs between categories
+    SCALES_DIFFER = "scales_differ"  # of older publications: a total of a figure whose scale differs between categories
     CATEGORY_MISSING = "category_missing"  # a `__macro__` mean that lacks a category which others in the benchmark have
     NOT_APPLICABLE = "not_applicable"  # it applies to no judgement, or to none in the category that a `__macro__` mean lacks
     TOO_FEW_PROMPTS = "too_few_prompts"  # a category with only one scored prompt, so the variance between prompts is unknown

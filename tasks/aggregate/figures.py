@@ -50,8 +50,6 @@ def cell_rows(
                 figures = _describe(tally, None, estimand, strata=[], ends=ends, floor=floor)
                 yield {"category": category, "metric": metric.name} | figures
     ends, why_not = metric.ends(scale(rubric, None, key)), total_reason(rubric, key)
-    if metric.at_least is not None and why_not is CellReason.SCALES_DIFFER:
-        ends = (0.0, 1.0)
     strata = strata_of(whole, expected)
     absent = expected - whole.categories.keys()
     is_judged = absent <= whole.n_aside_in.keys()

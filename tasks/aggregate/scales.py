@@ -8,10 +8,7 @@ MAX_STEPS, MIN_STEPS = 100, 5
 
 def total_reason(rubric: Rubric, key: str) -> CellReason | None:
     """Why a dimension has no total over categories; None where it has one."""
-    if key not in rubric.keys_in_every_variant:
-        return CellReason.NOT_IN_ALL_CATEGORIES
-    scales = {(d.minimum, d.maximum) for v in rubric.variants.values() for d in v.published if d.key == key}
-    return CellReason.SCALES_DIFFER if len(scales) > 1 else None
+    return None if key in rubric.keys_in_every_variant else CellReason.NOT_IN_ALL_CATEGORIES
 
 
 def scale(rubric: Rubric, category: str | None, key: str) -> tuple[float, float]:

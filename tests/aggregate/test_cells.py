@@ -45,16 +45,6 @@ def test_no_total_even_where_the_data_has_one_category(aggregate, one):
     assert one(aggregate(rows, shipped), dimension="count_accuracy", category="__micro__")["reason"] == "not_in_all_categories"
 
 
-def test_a_scale_that_differs_between_categories_has_no_total(make_rubric, aggregate, one):
-    ten, five = make_rubric({"a": ("q",)}), make_rubric({"b": ("q",)}, scale=(1, 5))
-    mixed = make_rubric({"a": ("q",), "b": ("q",)})
-    object.__setattr__(mixed, "variants", {**ten.variants, **five.variants})
-    rows = [{"prompt": c + p, "sample": c + p, "category": c, "scores": {"q": 3}} for c in "ab" for p in "xy"]
-    table = aggregate(rows, mixed)
-    assert one(table, category="__macro__")["reason"] == "scales_differ"
-    assert (one(table, category="b")["scale_low"], one(table, category="b")["scale_high"]) == (1, 5)
-
-
 def test_samples_without_a_category_are_not_judged_by_a_dispatching_rubric(make_rubric, aggregate):
     rows = [
         {"prompt": "p", "sample": "a", "category": "x", "scores": {"q": 3}},
