@@ -84,7 +84,7 @@ SERIES = ["benchmark", "model", "dimension"]
 
 def quiet(n_families: int, seed: int, dimensions: tuple[str, ...] = (*HEADLINE, *ASPECTS)) -> dict[str, tuple[float, float]]:
     """Share and its standard error: headline series' 30-night windows with a false alarm, and nights with any in the family."""
-    found = watched(drift(World(n_families, dimensions=dimensions).nights(seed), headline=HEADLINE))
+    found = watched(drift(World(n_families, dimensions=dimensions).nights(seed)))
     late = found.filter(pl.col("since") >= 0)
     windows = late.filter(pl.col("dimension").is_in(HEADLINE)).group_by(SERIES).agg(pl.col("is_out").any())
     nights = found.group_by("benchmark", "run_date").agg(pl.col("is_alarm").any())
@@ -95,7 +95,7 @@ def quiet(n_families: int, seed: int, dimensions: tuple[str, ...] = (*HEADLINE, 
 
 def finds(drop: float, within: int, n_families: int, seed: int) -> tuple[float, float]:
     """Share of drops found within so many nights by the model's own chart, and its standard error."""
-    found = watched(drift(World(n_families, model_shift=-drop).nights(seed), headline=HEADLINE))
+    found = watched(drift(World(n_families, model_shift=-drop).nights(seed)))
     soon = found.filter(pl.col("since").is_between(0, within - 1))
     is_found = soon.group_by(SERIES).agg((pl.col("ewma") < pl.col("limit_low")).any())["ewma"]
     return share_of(is_found)
@@ -117,14 +117,14 @@ def alerts(found: pl.DataFrame) -> pl.DataFrame:
 def told_in_quiet(n_nights: int, seed: int, dimensions: tuple[str, ...] = (*HEADLINE, *ASPECTS)) -> tuple[float, float]:
     """Share of at least `n_nights` quiet nights behind the baseline on which an alert is sent, for any series of the family."""
     n_families = -(-n_nights // (N_QUIET + WINDOW))
-    told = alerts(watched(drift(World(n_families, dimensions=dimensions).nights(seed), headline=HEADLINE)))
+    told = alerts(watched(drift(World(n_families, dimensions=dimensions).nights(seed))))
     return share_of(told.group_by("benchmark").agg(pl.col("is_told").mean())["is_told"])
 
 
 def told_of_drops(drop: float, within: int, n_families: int, seed: int) -> tuple[float, float]:
     """Share of models whose drop an alert names within so many nights."""
     world = World(n_families, model_shift=-drop, n_nights=N_BASELINE + N_QUIET + within)
-    told = alerts(watched(drift(world.nights(seed), headline=HEADLINE)).filter(pl.col("since") >= 0))
+    told = alerts(watched(drift(world.nights(seed))).filter(pl.col("since") >= 0))
     named = told.explode("models").drop_nulls("models").select("benchmark", "models").n_unique()
     n_models = n_families * world.n_models
     return _binomial(named / n_models, n_models)
@@ -132,7 +132,7 @@ def told_of_drops(drop: float, within: int, n_families: int, seed: int) -> tuple
 
 def first_verdicts(world: World, seed: int, n_nights: int = 10) -> dict[str, float]:
     """Of the first alarms within so many nights of the shift: the share of each verdict; and of series without any, 'none'."""
-    found = watched(drift(world.nights(seed), headline=HEADLINE)).filter(pl.col("since").is_between(0, n_nights - 1))
+    found = watched(drift(world.nights(seed))).filter(pl.col("since").is_between(0, n_nights - 1))
     alarms = found.filter("is_alarm").sort("run_date").group_by(SERIES, maintain_order=True).agg(pl.col("verdict").first())
     n_series = found.select(pl.struct(SERIES).n_unique()).item()
     counts = dict(alarms["verdict"].value_counts().iter_rows())
@@ -141,7 +141,7 @@ def first_verdicts(world: World, seed: int, n_nights: int = 10) -> dict[str, flo
 
 def dates(drop: float, n_families: int, seed: int) -> float:
     """Of the drops under alarm ten nights after they began: the share dated within two nights of the truth."""
-    found = watched(drift(World(n_families, model_shift=-drop).nights(seed), headline=HEADLINE))
+    found = watched(drift(World(n_families, model_shift=-drop).nights(seed)))
     tenth = found.filter(pl.col("since") == 9, pl.col("is_out"))
     off = (tenth["changed_on"] - (FIRST + timedelta(N_BASELINE + N_QUIET))).dt.total_days().abs()
     return float((off <= 2).mean())

@@ -1,7 +1,5 @@
 """The charts of every series joined to its nights, and what each may spend on false alarms. One chart: ewma.py."""
 
-from collections.abc import Collection
-
 import numpy as np
 import polars as pl
 
@@ -77,14 +75,13 @@ def _charts(frame: pl.DataFrame, key: list[str], value: str, bridge: str, n_base
     )  # fmt: skip
 
 
-def with_alpha(rows: pl.DataFrame, headline: Collection[str]) -> pl.DataFrame:
+def with_alpha(rows: pl.DataFrame) -> pl.DataFrame:
     """What each series and each set of anchors may spend on false alarms, by the family under watch on the very night.
 
-    Without `headline` it is each rubric's overall score, or its only dimension: what a leaderboard shows of it.
+    Most is for each rubric's overall score, or its only dimension: what a leaderboard shows of it.
     """
     alone = pl.col("dimension").n_unique().over("benchmark", "run_date", "rubric_id", "rubric_version") == 1
-    named = pl.col("dimension").is_in(sorted(headline))
-    rows = rows.with_columns(is_headline=named if headline else (pl.col("dimension") == HEADLINE) | alone)
+    rows = rows.with_columns(is_headline=(pl.col("dimension") == HEADLINE) | alone)
     night = ["benchmark", "run_date"]
     watched = rows.group_by(night).agg(
         n_headline=(pl.col("deviation").is_not_null() & pl.col("is_headline")).sum(),

@@ -4,7 +4,6 @@ The pieces: series.py makes the series, charts.py the charts and limits; the bla
 """
 
 from bisect import bisect_right
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,17 +48,18 @@ _KEY_TYPES: dict[str, pl.DataType] = {name: pl.Date() if name == "run_date" else
 LEAST_BASELINE = 8  # nights: with fewer the quantiles are so wide that nothing would ever be found
 
 
-def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE, headline: Collection[str] = ()) -> pl.DataFrame:
-    """The DRIFT table of a NIGHTS table. `headline` names dimensions whose series share most of the false alarms allowed.
+def drift(nights: pl.DataFrame, *, n_baseline: int = N_BASELINE) -> pl.DataFrame:
+    """The DRIFT table of a NIGHTS table.
 
-    Without it those are each rubric's overall score, or its only dimension. The first `n_baseline` observed nights of each
-    series are its baseline. Raises InputError where it is too short, ValueError where a series has two rows for one night.
+    Series of each rubric's overall score, or its only dimension, share most of the false alarms allowed. The first `n_baseline`
+    observed nights of each series are its baseline. Raises InputError where it is too short, ValueError where a series has two
+    rows for one night.
     """
     if n_baseline < LEAST_BASELINE:
         raise InputError(f"a baseline of {n_baseline} nights is too short for control limits; give {LEAST_BASELINE} or more")
     rows = _sorted(nights)
     found = with_charts(rows, n_baseline)
-    limited = _with_limits(with_alpha(found, headline))
+    limited = _with_limits(with_alpha(found))
     judged = verdicts(limited.with_columns(unseen=_unseen(), has_returned=_has_returned()))
     dated = _with_dates(judged, n_baseline)
     return pl.DataFrame(conform(dated.sort(DRIFT.key), DRIFT))

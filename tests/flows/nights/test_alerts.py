@@ -145,7 +145,7 @@ def test_quiet_nights_give_no_alerts_and_a_drop_does() -> None:
 def test_what_the_chart_finds_is_told() -> None:
     """On the same nights: an alert is never later than the chart, whatever else it says."""
     world = simulation.World(60, model_shift=-0.07, n_nights=simulation.N_BASELINE + simulation.N_QUIET + 5)
-    found = simulation.watched(drift(world.nights(13), headline=simulation.HEADLINE)).filter(pl.col("since") >= 0)
+    found = simulation.watched(drift(world.nights(13))).filter(pl.col("since") >= 0)
     told = simulation.alerts(found).explode("models").drop_nulls("models").rename({"models": "model"})
     by_chart = found.filter(pl.col("ewma") < pl.col("limit_low")).select("benchmark", "model", "since")
     assert by_chart.height > 60
