@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import scipy  # its parts are imported where they are first used
 
-from schemas.metrics import BOARD, means_for_prompts_like_these
+from schemas.metrics import means_for_prompts_like_these
 from schemas.statuses.cells import (
     CellReason,
     ComparisonKind,
@@ -96,15 +96,16 @@ def rulings(
 
 
 def with_cells(found: Sequence[Ruling], cells: pl.DataFrame) -> list[Ruling]:
-    """With `same_score` and `n_not_applicable`, by the means over all images of `cells` (rows of `benchmark_long`)."""
-    mine = means_for_prompts_like_these(cells).filter(category=Total.MICRO.value)
-    rows = {tuple(row[name] for name in (*BOARD, "model", "checkpoint")): row for row in mine.iter_rows(named=True)}
+    """With `same_score` and `n_not_applicable`, by `cells` (rows of `benchmark_long`): the category's, or over all images."""
+    mine = means_for_prompts_like_these(cells)
+    rows = {tuple(row[name] for name in (*_CELL, "model", "checkpoint")): row for row in mine.iter_rows(named=True)}
     return [_beside(one, rows) for one in found]
 
 
 def _beside(one: Ruling, rows: Mapping[tuple[object, ...], Mapping[str, Any]]) -> Ruling:
-    board = one.rubric_id, one.judge_model, one.dimension
-    candidate, reference = (rows.get((*board, *who)) for who in (one.candidate, one.reference))
+    category = Total.MICRO.value if one.category == Total.MACRO else one.category
+    cell = one.rubric_id, one.judge_model, one.dimension, category
+    candidate, reference = (rows.get((*cell, *who)) for who in (one.candidate, one.reference))
     if candidate is None or reference is None:  # as of pairs
         return one
     n_aside = candidate.get("n_not_applicable") or 0, reference.get("n_not_applicable") or 0  # older publications do not say

@@ -252,6 +252,18 @@ def test_whose_judgements_the_dimension_does_not_apply_to_stands_beside_the_ruli
     assert [one.n_not_applicable for one in found] == [(20, 0), (0, 20)]
 
 
+def test_of_a_ranking_in_one_category_its_own_judgements_stand_beside_the_ruling(make_rubric, all_tables):
+    """A dimension that is asked in two of three categories, and does not apply to three of the candidate's in one of these."""
+    rows = [
+        {"checkpoint": name, "category": category, "prompt": f"{category}{n}", "sample": f"{category}{n}",
+         "scores": {"o": n % 7} | ({} if category == "c" else {"q": ASIDE if place == "b1" and n < 3 else n % 6})}
+        for name in "01" for category in "abc" for place in [category + name] for n in range(15)
+    ]  # fmt: skip
+    tables = all_tables(rows, make_rubric({"a": ("q", "o"), "b": ("q", "o"), "c": ("o",)}), primary=["q"])
+    found = with_cells(ruled(tables, (NORTH[1], NORTH[0])), tables["benchmark_long"])
+    assert {one.category: one.n_not_applicable for one in found} == {"a": (0, 0), "b": (3, 0)}
+
+
 @pytest.mark.parametrize(("n_lost", "n_won"), [(40, 6), (30, 16), (23, 23), (35, 11), (10, 40)])
 def test_a_win_rates_interval_is_its_rulings_own(n_lost, n_won):
     (ruling,) = of_pairs("b " * n_lost + "a " * n_won)
