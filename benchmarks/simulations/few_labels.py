@@ -2,7 +2,7 @@
 
 λ is made of the same labels that it is used on, so that a skewed mean of few labels has a bias, of which shrunk() takes half off;
 what is published has another, since what passes an end of the scale is left out (`off_scale`). A picture a prompt, one category.
-The table of docs/agreement.md.
+The table of docs/agreement.md. Exit code 1 where one of BOUNDS is broken.
 """
 
 import argparse
@@ -16,6 +16,8 @@ from tasks.aggregate.intervals import Interval, interval
 
 LABELLED = ((10, 70), (15, 65), (30, 50), (60, 140), (200, 400))
 """Prompts with a label, and without."""
+BOUNDS = {"held": (0.935, 1.0), "bias": (-0.005, 0.025)}
+"""Of 4,000 draws: the share of intervals that hold the truth, and the bias of all means."""
 YES = {0.95: (0.99, 0.5), 0.8: (0.99, 0.5), 0.5: (0.9, 0.2)}
 """The share of good pictures, and of how many good and bad ones the judge says yes."""
 WHOLE = (0.03, 0.02, 0.05, 0.2, 0.7)
@@ -27,12 +29,14 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=20261128)
     arguments = parser.parse_args()
-    rng = np.random.default_rng(arguments.seed)
+    rng, is_broken = np.random.default_rng(arguments.seed), False
     for named, truth in [*((f"yes/no, {share:.0%}", share) for share in YES), ("1-5, mean 4.52, on 0-1", 0.88)]:
         for n, rest in LABELLED:
             drawn = [world(rng, truth, n + rest) for _ in range(arguments.draws)]
-            print(f"{named:<24}{n:>5} of {n + rest:<5}{measured(drawn, truth, n)}", flush=True)
-    return 0
+            said = measured(drawn, truth, n)
+            print(f"{named:<24}{n:>5} of {n + rest:<5}{said}", flush=True)
+            is_broken |= "BROKEN" in said
+    return int(is_broken)
 
 
 def world(rng: np.random.Generator, truth: float, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,10 +57,13 @@ def measured(drawn: list[tuple[np.ndarray, np.ndarray]], truth: float, n: int) -
         interval(one.clustered(), 0.0, 1.0, allows_for_skew=True) for one, shown in zip(there, is_shown, strict=True) if shown
     ]
     held = np.mean([one.low <= truth <= one.high for one in ends if isinstance(one, Interval)])
+    found = {"held": held, "bias": means.mean() - truth}
+    broken = [name for name, (low, high) in BOUNDS.items() if not low <= found[name] <= high]
     return (
         f"bias {means.mean() - truth:+.3f}, shown {means[is_shown].mean() - truth:+.3f}  sd {means.std():.3f}  "
         f"labels {labels.mean() - truth:+.3f}, sd {labels.std():.3f}  held {held:6.1%}  "
         f"off the scale {1 - is_shown.mean():5.1%}  none {1 - len(there) / len(drawn):5.1%}"
+        + "".join(f"  {name} BROKEN" for name in broken)
     )
 
 
