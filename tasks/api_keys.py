@@ -45,14 +45,12 @@ class Spelled:
     encodings of the whole, base64 for one, are not found.
     """
 
-    __slots__ = ("_core", "_in_bytes", "_pattern")
+    __slots__ = ("_core", "_pattern")
 
     def __init__(self, secret: str) -> None:
         # No encoder touches letters and digits. Most texts lack the longest run of them: they are looked at no further.
         self._core = max(re.split(r"[^A-Za-z0-9]+", secret), key=len).lower()
-        self._pattern = "".join(map(_sign, secret))
-        errors = ["surrogateescape" if "\udc80" <= one <= "\udcff" else "surrogatepass" for one in secret]
-        self._in_bytes = b"".join(_sign(one).encode(errors=how) for one, how in zip(secret, errors, strict=True))
+        self._pattern = "".join(map(_signs, re.findall("[\ud800-\udfff]+|[^\ud800-\udfff]+", secret)))
 
     def is_in(self, text: str) -> bool:
         """Whether a text holds it."""
@@ -68,11 +66,21 @@ class Spelled:
         """The same of a body that is not yet read."""
         if self._core.encode() not in content.lower():
             return content
-        return re.sub(self._in_bytes, lambda _: mark, content, flags=_ANY_CASE)
+        return re.sub(b"".join(map(_in_bytes, self._pattern)), lambda _: mark, content, flags=_ANY_CASE)
 
 
 _ANY_CASE = re.IGNORECASE | re.ASCII
 _UNREADABLE = "\ufffd"
+
+
+def _in_bytes(character: str) -> bytes:
+    return character.encode(errors="surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass")
+
+
+def _signs(some: str) -> str:
+    """Of signs that are all unreadable, or all readable. Who decodes unreadable bytes makes one replacement of one or several."""
+    each = "".join(map(_sign, some))
+    return f"(?:{each}|{_sign(_UNREADABLE)}{{1,{len(some)}}})" if "\ud800" <= some[0] <= "\udfff" else each
 
 
 @functools.cache
@@ -81,7 +89,8 @@ def _sign(character: str) -> str:
         return character
     number = ord(character)
     if "\ud800" <= character <= "\udfff":  # a byte of the environment that is no UTF-8, or half a character of JSON
-        return rf"(?:{character}|%{number & 0xFF:02x}|\\{{1,4}}u{number:04x}|{_sign(_UNREADABLE)})"
+        in_address, in_repr = ("".join(before + f"{byte:02x}" for byte in _in_bytes(character)) for before in ("%", r"\\{1,4}x"))
+        return rf"(?:{character}|{in_address}|{in_repr}|\\{{1,4}}u{number:04x})"
     forms = {
         character, f"\\{character}", quote(character, safe=""), "".join(f"%{byte:02x}" for byte in character.encode()),
         quote_plus(character), ascii(character)[1:-1], json.dumps(character)[1:-1], html.escape(character),

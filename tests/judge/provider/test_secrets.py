@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -73,6 +74,18 @@ def test_a_secret_with_half_a_character_of_no_byte_ends_nothing() -> None:
     secrets = Secrets(secret, "https://judge.example/v1")
     assert secrets.out_of_bytes(b"\\ud83d-geheim-12, ?-geheim-12") == b"[key removed], ?-geheim-12"
     assert secrets.out_of_text(f"{secret}, \ufffd-geheim-12") == "[key removed], [key removed]"
+    assert secrets.out_of_text("%ED%A0%BD-geheim-12, %3d-geheim-12") == "[key removed], %3d-geheim-12"
+
+
+@pytest.mark.parametrize("raw", [b"caf\xe9\xa3-geheim-1", "你好-geheim-1".encode("gbk"), "pässword£1-é»geheim".encode("latin-1")])
+def test_a_secret_with_several_bytes_that_are_no_utf_8_is_taken_out_as_others_decode_them(raw: bytes) -> None:
+    """One replacement character stands for a beginning of a character, however many bytes that has."""
+    secrets, read = Secrets(os.fsdecode(raw), "https://judge.example/v1"), raw.decode(errors="replace")
+    assert len(read) < len(raw)
+    for written in (read, quote(raw), quote(read), repr(raw)[2:-1], json.dumps(read)):
+        assert secrets.out_of_text(f"to {written}").strip('"') in ("to [key removed]", 'to "[key removed]')
+        assert secrets.out_of_bytes(written.encode()).strip(b'"') == b"[key removed]"
+    assert secrets.out_of_bytes(raw) == b"[key removed]"
 
 
 @pytest.mark.parametrize(
