@@ -1,7 +1,7 @@
 """The main job as a flow: what it is given, shows and sends. The work is run/pipeline.py, Prefect's side prefect_flows.py."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -53,8 +53,8 @@ def benchmark(
                     check_today(context)
                 known = find_checkpoints(context, {}, checkpoints) if checkpoints else None
                 noted = partial(noted_where_it_ends, "run")
-                before = None if retry is None else datetime.now(UTC)
-                summary = run_pipeline(context, checkpoints, replies, known=known, rejected_before=before, while_asking=noted)
+                retried = None if retry is None else set[str]()
+                summary = run_pipeline(context, checkpoints, replies, known=known, retried=retried, while_asking=noted)
                 write_grid(note_run(run, summary.published.publication_id, "run"), file)
         except GateBlockedError as error:
             tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])

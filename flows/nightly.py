@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -94,9 +94,9 @@ def nightly(
             wait_until_due(moment, early, lambda said: current().say(said))
         opening = partial(open_night, file, night, judge_url, max_usd, moment)
         tried, is_ended = list[StageContext](), True
-        rejected_before = None if retry is None else datetime.now(UTC)  # by no try of this one
+        retried = [] if retry is None else [set[str]()]  # for all tries together
         noted = noted_where_it_fails(benchmark, night, redacted)  # each try is
-        attempt = noted(partial(_attempt, file, opening, until, runner, tried, rejected_before))
+        attempt = noted(partial(_attempt, file, opening, until, runner, tried, retried))
         try:
             return until_finished(attempt, _what_is_left, gives_up_at, lambda said: current().say(redacted(said)), prefect_away)
         except (StoppedError, KeyboardInterrupt):
@@ -130,16 +130,17 @@ def _attempt(
     until: date | None,
     runner: Runner | None,
     tried: list[StageContext],
-    rejected_before: datetime | None,
+    retried: list[set[str]],
 ) -> NightSummary:
-    """One try at a night: opened, run, and shown; put into `tried`."""
+    """One try at a night: opened, run, and shown; put into `tried`. `retried` is empty once one came to its end."""
     run = opened_night()
     tried.append(run)
     reporter = current()
     reporter.on_share = progress_in_prefect(run.benchmark.name)
     try:
         with opened_executor(run, runner) as executor:
-            summary = run_night(RunContext.of(run, executor, reporter), until, rejected_before=rejected_before)
+            summary = run_night(RunContext.of(run, executor, reporter), until, retried=next(iter(retried), None))
+            retried.clear()
     except GateBlockedError as error:
         tell_alerts(run.benchmark.name, run.run_date, [table_blocked(error)])
         raise
@@ -172,12 +173,11 @@ def _n_blocked(run: RunSummary) -> int:
     return run.n_blocked + n_rates(run.pairs)[1]
 
 
-def run_night(run: RunContext, until: date | None = None, *, rejected_before: datetime | None = None) -> NightSummary:
+def run_night(run: RunContext, until: date | None = None, *, retried: set[str] | None = None) -> NightSummary:
     """Judge, publish and note the night of `run.run_date`, unless it stands whole. One process of all that share the ledger does.
 
-    `until`: only checkpoints made on that day or before are there. `rejected_before`: what was rejected before this moment is
-    asked again, also of a whole night. The baseline, and `nightly.n_earlier` earlier checkpoints that are judged already, stand
-    beside the newest one.
+    `until`: only checkpoints made on that day or before are there. `retried`: as of judge(), of a whole night too. The baseline,
+    and `nightly.n_earlier` earlier checkpoints that are judged already, stand beside the newest one.
     """
     name, root = run.benchmark.name, run.lake.root
     with opened(run.ledger_url) as ledger, mutex(ledger, mutex_name(run.name_in_ledger), run.reporter.say_who_is_waited_for):
@@ -185,7 +185,7 @@ def run_night(run: RunContext, until: date | None = None, *, rejected_before: da
         check_date(ledger, run, lambda now: by_schedule(now).date(), may_be_earlier=until is not None)
         noted = notes(root, name)
         own = noted.get(run.run_date.isoformat())
-        if own is not None and own.is_whole and rejected_before is None:
+        if own is not None and own.is_whole and retried is None:
             check_is_there(run, own)
             for told in filter(None, (differs_from_night(run, own.publication_id), restored(run))):
                 run.reporter.say(told)
@@ -198,12 +198,7 @@ def run_night(run: RunContext, until: date | None = None, *, rejected_before: da
         for sentence in (*replaced, *left_out):
             run.reporter.say(sentence)
         summary = run_pipeline(
-            run,
-            shown,
-            known=known,
-            night=night,
-            rejected_before=rejected_before,
-            while_asking=partial(noted_where_it_ends, "nightly"),
+            run, shown, known=known, night=night, retried=retried, while_asking=partial(noted_where_it_ends, "nightly")
         )
         publication = summary.published.publication_id
         ids = note_run(run, publication, "nightly").ids

@@ -37,19 +37,20 @@ def judge(
     run: RunContext,
     parts: Sequence[PlannedPart],
     *,
-    rejected_before: datetime | None = None,
+    retried: set[str] | None = None,
     n_of_run: int | None = None,
     servers: Servers | None = None,
 ) -> Outcome:
-    """Ask every judge what the ledger lacks, and what was rejected before a moment: not what a try since then was answered so.
+    """Ask every judge what the ledger lacks, and with `retried` what was rejected: of each request once in a command.
 
+    `retried`: the requests that the command looked at so; this adds to them, and a later try passes over them.
     `n_of_run`: the requests of the whole run, where these parts are not all of it: it has so many attempts together.
     `servers`: those that are up until the run has asked everything; default: until this has.
     Raises ProviderError, StoreError; what was paid for is stored by then.
     """
     every = asked_parts(run, parts)
-    if rejected_before is not None:
-        _retry_rejected(run, every, rejected_before)
+    if retried is not None:
+        _retry_rejected(run, every, retried)
     asked = _parts_to_ask(run, every)
     n_requests = sum(part.n_requests for part in asked)
     n_cached = sum(part.n_requests for part in every) - n_requests
@@ -157,10 +158,10 @@ def _take_back(run: RunContext, ledger: Ledger) -> bool:
     return n_restored + n_taken_in > 0
 
 
-def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart], before: datetime) -> None:
+def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart], retried: set[str]) -> None:
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten here
-        run.reporter.say(f"{forget_rejected(run, parts, ledger, before):,} rejected requests are asked again")
+        run.reporter.say(f"{forget_rejected(run, parts, ledger, retried):,} rejected requests are asked again")
 
 
 def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart]:

@@ -66,15 +66,15 @@ def run_pipeline(
     known: Sequence[Checkpoint] | None = None,
     night: Night | None = None,
     asked_before: Outcome | None = None,
-    rejected_before: datetime | None = None,
+    retried: set[str] | None = None,
     while_asking: Callable[[RunContext, Plan], AbstractContextManager[None]] = lambda *_: nullcontext(),
 ) -> RunSummary:
     """Run every stage. With `replies` these, or results of exported requests, are imported, and nobody is asked.
 
     `known`: all checkpoints there are, where `checkpoints` are some of them.
     `night`: the run is that night's: its anchors are asked too, and it is noted, as not whole yet. `asked_before`: all that is
-    to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `rejected_before`: what was
-    rejected before this moment is asked again. `while_asking`: is entered with the plan, and left as the asking ends.
+    to be asked was asked, with this outcome (a backfill's); what has no reply stays without one. `retried`: as of
+    judge(). `while_asking`: is entered with the plan, and left as the asking ends.
     Raises GateBlockedError where a blocking data check failed; the run is recorded, as is one that ends while it asks.
     """
     started_at = datetime.now(UTC)
@@ -106,7 +106,7 @@ def run_pipeline(
     with recorded, while_asking(run, planned) if is_asking else nullcontext():
         if is_asking and asked_before is None:
             say_left_behind(run, [planned])
-        imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, rejected_before)
+        imported, asked = _asked_or_taken_in(run, planned, replies, asked_before, retried)
         run = run.having(snapshot_id=stages.take_snapshot(run, planned))
         run = run.having(reading_id=stages.read(run, planned))
         was = before(run)
@@ -143,7 +143,7 @@ def _note_what_came_of_it(run: RunContext, night: Night | None, published: Publi
 
 
 def _asked_or_taken_in(
-    run: RunContext, planned: Plan, replies: Path | BatchResults | None, asked_before: Outcome | None, before: datetime | None
+    run: RunContext, planned: Plan, replies: Path | BatchResults | None, asked_before: Outcome | None, retried: set[str] | None
 ) -> tuple[ImportResult | None, Outcome]:
     """Replies that are given, else all that is asked; of what a backfill asked of each checkpoint alone, the pairs of two."""
     if isinstance(replies, BatchResults):
@@ -152,7 +152,7 @@ def _asked_or_taken_in(
         return stages.import_recorded(run, replies), Outcome(n_requests=planned.n_requests)
     if asked_before is None:
         with saying_what_is_complete(run, planned):
-            asked = judge_all(run, planned.parts, rejected_before=before)
+            asked = judge_all(run, planned.parts, retried=retried)
         _warn_of_deprecation(run, asked)
         _say_what_is_missing(run, planned, asked)
         return None, asked

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 
@@ -71,7 +70,7 @@ _Watched = WatchedScores | _WatchedPairs
 """What is asked in rounds under one rubric by one judge."""
 
 
-def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, rejected_before: datetime | None = None) -> Outcome:
+def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, retried: set[str] | None = None) -> Outcome:
     """judge(), and after it, round by round, the parts that have rounds: those about which not all is decided yet.
 
     An exam's twins come last: what money and attempts there are goes to what is published first.
@@ -79,7 +78,7 @@ def judge_all(run: RunContext, parts: Sequence[PlannedPart], *, rejected_before:
     """
     n_of_run = sum(part.n_requests for part in parts)
     with servers_of(run) as servers:
-        return _all_judged(run, parts, partial(judge, run, rejected_before=rejected_before, n_of_run=n_of_run, servers=servers))
+        return _all_judged(run, parts, partial(judge, run, retried=retried, n_of_run=n_of_run, servers=servers))
 
 
 def _all_judged(run: RunContext, parts: Sequence[PlannedPart], judge_some: Callable[[Sequence[PlannedPart]], Outcome]) -> Outcome:

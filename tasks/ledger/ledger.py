@@ -124,10 +124,10 @@ class Ledger:
         """Take back the rejections of these requests, so that they are asked again; how many. Their attempts stay recorded."""
         return await self.alone(partial(queries.forget_rejected, keys=list(keys)))
 
-    def forget_rejected_now(self, keys: Iterable[str], ask_index: int | None = None, before_us: int = 2**62) -> int:
-        """The same without an event loop, or of one ask, or of before a moment. Where there is none, nothing is written."""
-        forget = partial(queries.forget_rejected, keys=(found := list(keys)), ask_index=ask_index, before_us=before_us)
-        return self.alone_now(forget) if self.rejections(found) else 0
+    def forget_rejected_now(self, keys: Iterable[str], ask_index: int | None = None) -> int:
+        """The same for callers without an event loop, or of one ask. Where there is none, nothing is written."""
+        found = list(keys)
+        return self.alone_now(partial(queries.forget_rejected, keys=found, ask_index=ask_index)) if self.rejections(found) else 0
 
     # --- what processes share: claims, limits, budgets, batches --------------------------------------------------
     async def alone(self, function: Callable[[Connection], _Found], *, is_lasting: bool = True) -> _Found:

@@ -164,10 +164,9 @@ def digests(connection: Connection, keys: Sequence[str]) -> dict[tuple[str, int]
     return {(key, ask_index): digest for key, ask_index, digest in _rows(connection, _DIGESTS, keys)}
 
 
-def forget_rejected(connection: Connection, keys: Sequence[str], ask_index: int | None = None, before_us: int = 2**62) -> int:
-    """Delete the rejections before a moment among the replies to these keys, or to one ask of each; how many. None was paid."""
-    of_before = _FORGET.where(func.coalesce(_R.received_at_us, 0) < before_us)  # what was recorded elsewhere may have none
-    statement = of_before if ask_index is None else of_before.where(_R.ask_index == ask_index)
+def forget_rejected(connection: Connection, keys: Sequence[str], ask_index: int | None = None) -> int:
+    """Delete the rejections among the replies to these keys, or to one ask of each; how many. Nothing paid for is one."""
+    statement = _FORGET if ask_index is None else _FORGET.where(_R.ask_index == ask_index)
     return sum(connection.execute(statement, chunk).rowcount for chunk in chunks_of(keys))
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -102,12 +101,14 @@ def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Le
     return found
 
 
-def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger, before: datetime | None = None) -> int:
-    """Take back the rejections among the replies to these parts, or those of before a moment; how many. They are asked again."""
-    n_forgotten, which = 0, {} if before is None else {"before_us": round(before.timestamp() * 1e6)}
+def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger, seen: set[str]) -> int:
+    """Take back the rejections of those parts' requests that are not `seen` yet, and then are; how many. They are asked again."""
+    n_forgotten = 0
     for part in parts:
         check_not_stopped()
-        n_forgotten += ledger.forget_rejected_now(context.request_keys(part), **which)
+        keys = set(context.request_keys(part)) - seen
+        n_forgotten += ledger.forget_rejected_now(keys)
+        seen |= keys
     return n_forgotten
 
 

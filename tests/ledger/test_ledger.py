@@ -199,15 +199,6 @@ def test_of_stored_replies_only_rejections_are_taken_back(ledger: Ledger) -> Non
     assert ledger.known(given) == {key for key, status in given.items() if status is not ReplyStatus.REJECTED}
 
 
-def test_rejections_of_before_a_moment_are_taken_back(ledger: Ledger) -> None:
-    ledger.store([reply("a" * 64, status=ReplyStatus.REJECTED)])
-    moment_us = time.time_ns() // 1000 + 1
-    time.sleep(0.01)
-    ledger.store([reply("b" * 64, status=ReplyStatus.REJECTED)])
-    both = ["a" * 64, "b" * 64]
-    assert (ledger.forget_rejected_now(both, before_us=moment_us), ledger.known(both)) == (1, {"b" * 64})
-
-
 def test_more_keys_than_one_query_takes(ledger: Ledger) -> None:
     keys = [f"{index:064x}" for index in range(queries.KEYS_PER_QUERY * 2 + 7)]
     assert ledger.store([reply(key) for key in keys]) == len(keys)

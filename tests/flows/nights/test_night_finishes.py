@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 from prefect.server.schemas.schedules import CronSchedule
 
@@ -249,6 +250,24 @@ def test_a_further_try_asks_no_rejected_request_again_and_a_page_that_cannot_be_
     assert provider.n == N_SAMPLES + 1
     assert NIGHT_FAILED not in sent
     assert PUBLISHED in sent
+
+
+def test_a_night_whose_try_failed_once_it_was_whole_is_not_run_again(
+    world: World, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    monkeypatch.setattr(finishing, "FIRST_WAIT_S", 0.1)
+    due, until = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (-1, 60))
+    provider.then = GOOD
+    file = _written(world, provider.url, f'schedule = "{due.minute} {due.hour} * * *"\nfinish_by = "{until:%H:%M}"')
+    shown = list[object]()
+
+    def fails(*_: object) -> None:
+        shown.append(None)
+        raise pl.exceptions.ComputeError if len(shown) == 1 else StoppedError
+
+    monkeypatch.setattr(flows.nightly, "show_artifacts", fails)
+    assert (nightly(file, retry="rejected").run, len(shown)) == (None, 1)
 
 
 def _noted(file: Path, day: date, publication: str, *, is_whole: bool) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,8 @@ def test_what_the_provider_says_is_shown_and_what_it_rejected_is_asked_again(
     provider.then = answer
     assert salon(*command).code == 1  # final: nothing is asked
     assert provider.n == N_SAMPLES
+    with closing(sqlite3.connect(tmp_path / "lake" / "ledger.db")) as ledger, ledger:  # as a clock two days ahead had it
+        ledger.execute("UPDATE replies SET received_at_us = received_at_us + 2 * 86400 * 1000000")
     again = salon(retry[0], file, *retry[1:], "--retry", "rejected")
     assert again.code == 0, again.err
     assert provider.n == N_SAMPLES * 3 // 2
