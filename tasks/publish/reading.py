@@ -169,12 +169,13 @@ def chosen(lake_root: Path, benchmark: str | None, prefix: str | None, *, is_goo
         return checked_benchmark(find_publication(lake_root, prefix), benchmark)
     if is_good:
         return current(lake_root, benchmark, GOOD_POINTER)
-    look_again(lake_root)
-    if any((lake_root / "publish" / LAYOUT).glob(f"{benchmark or '*'}/{POINTER}")):
+    try:
         return current(lake_root, benchmark)
-    mine, gone = publications(lake_root, benchmark or "*"), taken_back(lake_root)
-    standing = [one for one in mine if one.publication_id not in gone] or mine
-    return newest_first(lake_root, standing)[0] if standing else current(lake_root, benchmark)
+    except InputError:  # there is no pointer
+        mine, gone = publications(lake_root, benchmark or "*"), taken_back(lake_root)
+        if not mine:
+            raise
+        return newest_first(lake_root, [one for one in mine if one.publication_id not in gone] or mine)[0]
 
 
 def checked_benchmark(found: Publication, benchmark: str | None) -> Publication:

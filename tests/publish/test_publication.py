@@ -4,9 +4,8 @@ import hashlib
 import json
 import os
 import shutil
-import threading
-import time
 from datetime import date
+from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -15,7 +14,7 @@ import pytest
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.published import BENCHMARK_LONG, HEALTH
 from tasks.publish.folders import POINTER, is_published, publication_folder
-from tasks.publish.reading import checked_file, current, find_publication, load_cells, publications
+from tasks.publish.reading import checked_file, chosen, current, find_publication, load_cells, publications
 from tasks.publish.standings.pair_boards import boards_in
 
 FILES = [
@@ -139,30 +138,22 @@ def test_current_says_what_there_is(tmp_path, small_cells, put, name_digest):
     assert current(tmp_path, "nightly").benchmark == "nightly"
 
 
-def test_a_pointer_that_goes_while_it_is_looked_for_is_told_of(tmp_path, small_cells, put):
-    """As `salon withdraw` takes the last one away."""
+@pytest.mark.parametrize("look", [current, lambda root: chosen(root, None, None)], ids=["current", "chosen"])
+def test_a_pointer_that_goes_while_it_is_looked_for_is_told_of(tmp_path, small_cells, put, monkeypatch, look):
+    """As `salon withdraw` takes the last one away, in the moment after it was found."""
     folder = put(tmp_path, small_cells).folder
-    pointer, away, is_over = folder.parent / POINTER, tmp_path / "away", threading.Event()
+    listed = Path.glob
 
-    def come_and_go():
-        while not is_over.is_set():
-            pointer.rename(away)
-            away.rename(pointer)
+    def then_gone(path, pattern):
+        found = list(listed(path, pattern))
+        if pattern.endswith(POINTER):
+            (folder.parent / POINTER).unlink(missing_ok=True)
+        return iter(found)
 
-    said, other = set(), threading.Thread(target=come_and_go)
-    other.start()
-    try:
-        until = time.monotonic() + 20
-        while len(said) < 3 and time.monotonic() < until:
-            try:
-                said.add(current(tmp_path).folder.name)
-            except (InputError, StoreError) as error:
-                said.add(str(error).partition(";")[0])
-    finally:
-        is_over.set()
-        other.join()
-    assert folder.name in said
-    assert "a latest.json was taken away while it was read, by `salon withdraw` perhaps" in said
+    monkeypatch.setattr(Path, "glob", then_gone)
+    with pytest.raises(StoreError, match=r"^a latest.json was taken away while it was read, by `salon withdraw` perhaps; run"):
+        look(tmp_path)
+    assert chosen(tmp_path, None, None).folder == folder
 
 
 def test_a_publication_is_found_by_the_start_of_its_id(tmp_path, small_cells, put, name_digest):
