@@ -63,14 +63,16 @@ def explain(
 
 
 def _explained(lake: Lake, publication: Publication, address: str, limit: int | None) -> Explained:
-    if _is_sample(publication, address) and (sample := explain_sample(lake, publication, address)) is not None:
-        return sample
-    if (pair := find_row(publication, PREFERENCES, "pair_id", address)) is not None:
-        return explain_pair(lake, publication, pair, limit)
-    if (exam := find_row(publication, EXAM, "exam_id", address)) is not None:
-        return explain_exam(lake, publication, exam, limit)
+    cells = load_cells(publication)
+    if re.fullmatch(r"[0-9a-f]{4,64}", address) and not cells["cell_id"].str.starts_with(address).any():  # no cell's id or path
+        if len(address) >= 8 and (sample := explain_sample(lake, publication, address)) is not None:
+            return sample
+        if (pair := find_row(publication, PREFERENCES, "pair_id", address)) is not None:
+            return explain_pair(lake, publication, pair, limit)
+        if (exam := find_row(publication, EXAM, "exam_id", address)) is not None:
+            return explain_exam(lake, publication, exam, limit)
     where = f"publication {publication.publication_id[:12]} of {publication.benchmark} (another: --publication, --benchmark)"
-    return explain_cell(lake, publication, find_cell(load_cells(publication), address, where), limit)
+    return explain_cell(lake, publication, find_cell(cells, address, where), limit)
 
 
 def _print(console: Console, found: Explained) -> None:
@@ -82,12 +84,6 @@ def _print(console: Console, found: Explained) -> None:
         print_exam(console, found)
     else:
         _print_cell(console, found)
-
-
-def _is_sample(publication: Publication, address: str) -> bool:
-    """Whether it can be a sample's id: hexadecimal, long enough, and no cell's."""
-    known = load_cells(publication)["cell_id"]
-    return re.fullmatch(r"[0-9a-f]{8,64}", address) is not None and not known.str.starts_with(address).any()
 
 
 def _print_sample(console: Console, sample: ExplainedSample) -> None:

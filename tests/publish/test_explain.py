@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from flows.commands.explaining import _print_cell
+from flows.commands.explaining import _explained, _print_cell
 from flows.observability.terminal import result_console
 from schemas.errors import CorruptLakeError, InputError, StoreError
 from schemas.tables.nights import EXAM
@@ -161,6 +161,17 @@ def test_a_row_of_another_table_is_found_by_four_letters_of_its_id_where_they_ar
     (publication.folder / f"{EXAM.name}.parquet").write_bytes(b"PAR1")
     with pytest.raises(CorruptLakeError, match=r"exam.parquet is not the file that was published; restore it"):
         found("1234")
+
+
+def test_a_damaged_table_of_pairs_keeps_no_cell_from_being_explained(small_lake, put):
+    """Only an id that is no cell's may be in it."""
+    put(small_lake.lake.root, small_lake.cells, further={PREFERENCES: PREFERENCES.empty()})
+    publication, cell_id = current(small_lake.lake.root), small_lake.cells["cell_id"][0]
+    (publication.folder / f"{PREFERENCES.name}.parquet").write_bytes(b"PAR1")
+    for address in (cell_id, cell_id[:4], "lab/north/1|a/small/overall_score"):
+        assert _explained(small_lake.lake, publication, address, None).is_reproduced
+    with pytest.raises(CorruptLakeError, match=r"preferences.parquet is not the file"):
+        _explained(small_lake.lake, publication, "0000", None)
 
 
 def test_names_that_hold_slashes_are_compared_as_one_text(small_cells):
