@@ -142,7 +142,7 @@ def set_up(client: SyncPrefectClient, plan: Mapping[str, Any], block_id: str | N
         return dict.fromkeys(own) if block_id is None else [block_id]
 
     names = [_set_up(client, automation, there.get(automation.name)) for automation in automations(plan, blocks)]
-    left = [one["name"] for one in _automations(plan) if len(before) > 1 and one["name"] not in names]
+    left = [one["name"] for one in _automations(plan) if len(before) > 1 and one["name"] not in {*names, *there}]
     return names, left, _named(client, before - {block_id}) if block_id else []
 
 
