@@ -143,7 +143,7 @@ def _wanted(lake: Lake, kept: list[Item], why: Mapping[str, str], rule: Rule) ->
     # those that nights were judged with too: a record that is lost can come back from a backup
     anchors |= {note.anchor_set for benchmark in benchmarks for note in notes(lake.root, benchmark).values() if note.anchor_set}
     found |= {(table.name, key): "frozen anchors" for key in sorted(anchors) for table in (SAMPLES, PICTURES)}
-    for path in (lake.root / ASKING).glob("*/*.json"):
+    for path in sorted((lake.root / ASKING).glob("*/*.json")):
         found = _plans_asked(path) | found
     return found
 

@@ -190,12 +190,16 @@ def test_the_requests_of_a_killed_run_stay_until_its_row_is_written(world: World
     folder.mkdir(parents=True)
     (folder / "one.json").write_text(json.dumps(note))
     (folder / "two.json").write_text("no note")
+    others = [folder / f"{name}.json" for name in ("p", "q", "r", "s", "t")]  # of the same plan: the first note's is told
+    for path in others:
+        path.write_text(json.dumps(note | {"started_at": "2026-03-02T02:00:00Z"}))
     assert "the nightly that began at 2026-03-01 02:00 UTC has no row in runs yet" in " ".join(
         salon("gc", "--lake", root).out.split()
     )
     assert salon("gc", "--lake", root, "--yes").code == 0
     assert world.tables("superseded") == {REQUESTS.name}
-    (folder / "one.json").unlink()
+    for path in (folder / "one.json", *others):
+        path.unlink()
     assert salon("gc", "--lake", root, "--yes").code == 0
     assert world.tables("superseded") == set()
 
