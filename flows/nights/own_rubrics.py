@@ -23,8 +23,9 @@ def keep_rubrics(lake_root: Path, rubrics: Mapping[str, Rubric], say: Callable[[
             continue
         if not _is_unchanged(rubric):
             say(
-                f"the files of rubric {rubric.id} were edited since they were read: it is asked as it was read, and the lake "
-                "lacks it so. Later nights leave its anchors out and compare nothing with it, unless a run finds them as before"
+                f"the files of rubric {rubric.id} were edited since they were read: this command goes by what it read, which the "
+                "lake cannot keep. Anchors of a night that are judged so are compared with no later night's, unless a run finds "
+                "the files as they were"
             )
             continue
         target = _folder(lake_root, rubric.id, rubric.digest)

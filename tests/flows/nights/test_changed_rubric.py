@@ -95,7 +95,7 @@ def test_a_rubric_edited_since_it_was_loaded_is_not_kept_as_what_it_was_and_said
     keep_rubrics(file.parent / "lake", {"matching": old}, said.append)
     assert not (file.parent / "lake").exists()
     (told,) = said
-    assert told.startswith("the files of rubric matching were edited since they were read: it is asked as it was read")
+    assert told.startswith("the files of rubric matching were edited since they were read: this command goes by what it read")
 
 
 def test_a_rubric_is_kept_before_anything_is_asked_by_it(file: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
