@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from tasks.judge.model_pin import ModelChange
 from tasks.lake.notes import drop_note, read_notes, write_note
 
 
@@ -65,7 +66,7 @@ class NightNote:
     gone: Sequence[str] = ()
     late: Sequence[str] = ()
     untold: Sequence[Mapping[str, Any]] = ()
-    changes: Sequence[Mapping[str, str]] = ()
+    changes: Sequence[ModelChange] = ()
 
 
 _NAMES = {field.name for field in fields(NightNote)}
@@ -141,7 +142,8 @@ def _note(said: Any) -> NightNote:
             CronSim(note.schedule, datetime.now(ZoneInfo(note.timezone)))
         except (CronSimError, OSError) as error:
             raise ValueError(str(error)) from error
-    return note
+    changes: Sequence[Any] = note.changes
+    return replace(note, changes=tuple(ModelChange(one["judge_model"], one["before"], one["now"]) for one in changes))
 
 
 def _folder(lake_root: Path, benchmark: str) -> Path:

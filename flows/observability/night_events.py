@@ -37,9 +37,8 @@ def record_events(
     """Note what a night that stands published is to tell; also whom its judges `changed` to, with what earlier tries found."""
     name, root, day = run.benchmark.name, run.lake.root, run.run_date.isoformat()
     note = notes(root, name, day)[day]
-    earlier = [ModelChange(one["judge_model"], one["before"], one["now"]) for one in note.changes]  # a later Salon may note more
-    changes = tuple(dict.fromkeys([*earlier, *changed]))
-    told = {*(EVENTS if note.told is None else note.told)} - ({JUDGE_CHANGED} if len(changes) > len(earlier) else set())
+    changes = tuple(dict.fromkeys([*note.changes, *changed]))
+    told = {*(EVENTS if note.told is None else note.told)} - ({JUDGE_CHANGED} if len(changes) > len(note.changes) else set())
     untold, found = note.untold, events_of_night(run, summary, told)
     if found is not None:
         further = judge_changed(changes)
@@ -48,7 +47,7 @@ def record_events(
         shut_out = why_shut_out(run, datetime.now(UTC)) or (night_not_current(run) if note.behind else None)
         further += [night_shut_out(shut_out)] if shut_out is not None else []
         untold = [asdict(one) for one in (*found, *(one for one in further if one.name not in told))]
-    write_note(root, note_file(root, name, day), replace(note, untold=untold, changes=[asdict(one) for one in changes]))
+    write_note(root, note_file(root, name, day), replace(note, untold=untold, changes=changes))
     return changes
 
 

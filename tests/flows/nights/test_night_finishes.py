@@ -32,6 +32,7 @@ from schemas.errors import (
     BatchCancelledError,
     BatchFailedError,
     BatchLostError,
+    CorruptLakeError,
     InputError,
     ProviderError,
     RejectedError,
@@ -362,6 +363,9 @@ def test_a_note_by_a_later_release_is_read(tmp_path: Path) -> None:
     (path,) = (tmp_path / "nights" / "b").glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"what_came_later": 1}))
     assert notes(tmp_path, "b")["2026-03-04"].is_whole
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"changes": ["eye-2"]}))
+    with pytest.raises(CorruptLakeError, match="is not a valid record of a night"):
+        notes(tmp_path, "b")
 
 
 def test_a_change_of_the_judge_that_a_later_release_noted_is_told(
@@ -371,10 +375,11 @@ def test_a_change_of_the_judge_that_a_later_release_noted_is_told(
     provider.then, file, lake = GOOD, write_benchmark(world.folder, provider.url), world.folder / "lake"
     run_night(RunContext.of(open_night(file)))
     ((day, note),) = notes(lake, "nights").items()
-    change = {"judge_model": "eye", "before": "eye-1", "now": "eye-2"}
-    write_note(lake, note_file(lake, "nights", day), replace(note, is_whole=False, changes=[change | {"what_came_later": 1}]))
-    assert run_night(RunContext.of(open_night(file))).changes == (ModelChange("eye", "eye-1", "eye-2"),)
-    assert [note.changes for note in notes(lake, "nights").values()] == [[change]]
+    change = ModelChange("eye", "eye-1", "eye-2")
+    write_note(lake, path := note_file(lake, "nights", day), replace(note, is_whole=False, changes=[change]))
+    path.write_text(path.read_text().replace('"now"', '"what_came_later": 1, "now"'))
+    assert run_night(RunContext.of(open_night(file))).changes == (change,)
+    assert [note.changes for note in notes(lake, "nights").values()] == [(change,)]
 
 
 def test_a_checkpoint_without_a_date_is_of_no_past_night() -> None:
