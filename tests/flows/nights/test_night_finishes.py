@@ -21,10 +21,11 @@ from flows.nightly import nightly, run_night
 from flows.nights import finishing
 from flows.nights.checkpoints import Checkpoint, made_until
 from flows.nights.finishing import wait_until_due
-from flows.nights.record import Night, forget_nights, note_file, note_night, notes, notes_mutex
+from flows.nights.record import Night, forget_nights, mutex_name, note_file, note_night, notes, notes_mutex
 from flows.observability.alerting import BLOCKED, JUDGE_CHANGED, NIGHT_FAILED, NIGHT_MISSED, PUBLISHED
 from flows.observability.night_events import send_events
 from flows.run.context import RunContext
+from flows.withdrawing import withdraw
 from schemas.benchmark.file import load_benchmark
 from schemas.benchmark.judges import Judge
 from schemas.benchmark.nightly import Nightly
@@ -45,7 +46,11 @@ from tasks.judge.outcome import outage
 from tasks.lake.notes import write_note
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
+from tasks.publish.folders import PublicationName
+from tasks.publish.publication import Draft, publish
+from tasks.publish.withdrawn import taken_back
 from tasks.stopping import STOP
+from tests.flows.commands.test_gate import tables_that_pass
 from tests.flows.flow_support import Said
 from tests.support.night_world import MODEL, N_SAMPLES, World, write_benchmark
 from tests.support.servers.provider import Play, Provider, completion
@@ -315,20 +320,29 @@ def test_nothing_is_sent_of_a_publication_that_another_start_replaced_or_that_wa
 
 
 def test_a_night_that_is_taken_back_while_its_events_are_sent_stays_so(tmp_path: Path, sent: list[str]) -> None:
-    """What was sent is noted once the notes are taken away: written between their reading and that, a note would come back."""
+    """Sending waits for no other night. What was sent is noted before the notes are read and taken away, or after."""
     file, day, lake = write_benchmark(tmp_path, "http://127.0.0.1:9/v1"), date(2026, 3, 3), tmp_path / "lake"
     run = open_night(file, day, is_asking=False)
+    publish(lake, Draft(PublicationName("nights", "a" * 64, day), tables_that_pass(), {}, {"report.html": b""}))
     _noted(file, day, "a" * 64, is_whole=True)
-    (before,) = notes(lake, "nights").values()
-    with ThreadPoolExecutor(1) as pool:
-        with opened(run.ledger_url) as ledger, mutex(ledger, notes_mutex(run.name_in_ledger)):
-            sending = pool.submit(send_events, run, is_ended=True)
-            while not sent and not sending.done():
+    with ThreadPoolExecutor(2) as pool, opened(run.ledger_url) as ledger:
+        with mutex(ledger, mutex_name(run.name_in_ledger)):
+            pool.submit(send_events, run, is_ended=True).result(60)
+        assert sent == ["salon.of.03"]
+        _noted(file, day, "a" * 64, is_whole=True)
+        (before,) = notes(lake, "nights").values()
+        with mutex(ledger, notes_mutex(run.name_in_ledger)):
+            both = (
+                pool.submit(send_events, run, is_ended=True),
+                pool.submit(withdraw, RunContext.of(run), "a" * 64, "it is wrong"),
+            )
+            while not (len(sent) == 2 and taken_back(lake)):
+                assert not any(one.done() for one in both)
                 time.sleep(0.05)
-            assert not wait([sending], 1).done
-            assert (sent, [*notes(lake, "nights").values()]) == (["salon.of.03"], [before])
-            forget_nights(lake, "nights", "a" * 64)
-        sending.result(30)
+            assert not wait(both, 1).done
+            assert [*notes(lake, "nights").values()] == [before]
+        for one in both:
+            one.result(60)
     assert notes(lake, "nights") == {}
 
 
