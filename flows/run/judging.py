@@ -43,7 +43,7 @@ def judge(
 ) -> Outcome:
     """Ask every judge what the ledger lacks, and with `retried` what was rejected: of each request once in a command.
 
-    `retried`: the requests that the command looked at so; this adds to them, and a later try passes over them.
+    `retried`: the parts of plans that the command looked at so; this adds to them, and a later try passes over them.
     `n_of_run`: the requests of the whole run, where these parts are not all of it: it has so many attempts together.
     `servers`: those that are up until the run has asked everything; default: until this has.
     Raises ProviderError, StoreError; what was paid for is stored by then.

@@ -94,21 +94,20 @@ def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Le
     for some in grouped(parts):
         check_not_stopped()
         keys = [context.request_keys(part) for part in some]
-        every = pl.concat(keys)
-        known, due = ledger.known(every), ledger.reasks_due(every)
+        known, due = ledger.known(every := pl.concat(keys)), ledger.reasks_due(every)
         is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
         found += [part for part, is_to_ask in zip(some, is_open, strict=True) if is_to_ask]
     return found
 
 
 def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger, seen: set[str]) -> int:
-    """Take back the rejections of those parts' requests that are not `seen` yet, and then are; how many. They are asked again."""
+    """Take back the rejections of the parts that are not `seen` yet, and then are; how many. They are asked again."""
     n_forgotten = 0
     for part in parts:
         check_not_stopped()
-        keys = set(context.request_keys(part)) - seen
-        n_forgotten += ledger.forget_rejected_now(keys)
-        seen |= keys
+        if (name := f"{context.ids.plan_id} {part.index}") not in seen:
+            n_forgotten += ledger.forget_rejected_now(context.request_keys(part))
+            seen.add(name)
     return n_forgotten
 
 

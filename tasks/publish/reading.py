@@ -120,8 +120,7 @@ def find_in(folder: Path) -> Publication:
 def current(lake_root: Path, benchmark: str | None = None, pointer: str = POINTER) -> Publication:
     """The publication a benchmark's pointer names; of all benchmarks, the one whose pointer was moved last.
 
-    `pointer`: latest.json, or latest_good.json: the last without a blocked cell. Raises InputError that says what there is,
-    StoreError where the pointer goes meanwhile.
+    `pointer`: latest.json, or latest_good.json: the last without a blocked cell. Raises InputError, StoreError where it goes.
     """
     look_again(lake_root)
     there = [path for path in (lake_root / "publish" / LAYOUT).glob(f"*/{pointer}") if benchmark in (None, path.parent.name)]
