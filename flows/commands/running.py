@@ -117,8 +117,8 @@ def demo(
     console.print(name_of(f"{painted.n_images} pictures drawn in {folder}/"))
     there = (folder / "../lake/publish" / LAYOUT).glob(f"*/{POINTER}")  # of the lake that the copied file names
     if others := sorted({path.parent.name for path in there} - {"demo"}):
-        said = "The lake here has other benchmarks too. Commands show what was published last, the demo now, unless you name"
-        console.print(name_of(f"{said} yours: --benchmark {others[0]}"))
+        said = "The lake here has other benchmarks too. Commands show what was published last, unless you name one:"
+        console.print(name_of(f"{said} --benchmark demo, --benchmark {others[0]}"))
     with running_judge() as judge_url:
         return _run(folder / "benchmark.toml", DEMO_DATE, None, judge_url=judge_url)
 

@@ -50,11 +50,18 @@ def find_checkpoints(
     if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     days = days_of(run)
-    readable = [name for name in named if name.rpartition("/")[2] not in (unreadable or ())]  # reading those says why
+    by_path = _named_by_paths(run) if named else ()  # reading those says why they have no rows
+    readable = [name for name in named if name not in by_path and name.rpartition("/")[2] not in (unreadable or ())]
     _check_there(readable, [Checkpoint(*key) for key in oldest_first(found, days)])
     if benchmark.nightly.checkpoints is not None:
         found = {key: days[key] for key in found if key in days}
     return [Checkpoint(*key, found[key]) for key in oldest_first(found, days)]
+
+
+def _named_by_paths(run: StageContext) -> set[str]:
+    """What `--checkpoints` may call those whose folder or file is there, whatever is in it."""
+    found = [one for one in expand(run.benchmark, run.own_texts) if one.has_checkpoint_in_path]
+    return {name for one in found for name in (str(one.checkpoint), f"{one.model}/{one.checkpoint}")}
 
 
 def oldest_first(found: Collection[tuple[str, str]], days: Mapping[tuple[str, str], date | None]) -> list[tuple[str, str]]:

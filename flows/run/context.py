@@ -15,7 +15,7 @@ from flows.observability.progress import Reporter
 from rubrics.linting import lint
 from rubrics.loading import SHIPPED, find_rubrics
 from rubrics.model import Rubric
-from schemas.benchmark.file import Benchmark, load_benchmark, refused
+from schemas.benchmark.file import MAX_USD, Benchmark, load_benchmark, refused
 from schemas.errors import InputError, RubricError
 from schemas.identities import RunIds
 from tasks.context import StageContext
@@ -76,6 +76,8 @@ def open_run(
         judges = [judge.model_copy(update={"base_url": judge_url}) for judge in benchmark.judges]
         benchmark = benchmark.model_copy(update={"judges": judges})
     if max_usd is not None:
+        if not 0 <= max_usd <= MAX_USD:
+            raise InputError(f"max_usd = {max_usd}: from 0 to {MAX_USD:,} USD may be spent")
         benchmark = benchmark.model_copy(update={"limits": benchmark.limits.model_copy(update={"max_usd": max_usd})})
     folders = [benchmark.path(folder) for folder in benchmark.rubric_folders]
     rubrics = find_rubrics([choice.id for choice in benchmark.rubrics], [*folders, SHIPPED])

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 
 import polars as pl
 
-from flows.observability.terminal import format_usd
+from flows.observability.terminal import format_cost
 from flows.run.begun import GONE_AFTER, SILENT_S, Asking, Begun, drop, fetch, folder, forget_asking, notes, write_note
 from flows.run.bought import bought_of
 from flows.run.context import RunContext
@@ -130,7 +130,7 @@ def _record_killed(run: RunContext, note: Asking, *, is_sure: bool) -> None:
     own = _without_others(run, note, bought.outcome)
     if not own.may_cost:
         return
-    usd = "no reply with a known cost" if own.cost_usd is None else format_usd(own.cost_usd)
+    usd = format_cost(own.cost_usd, is_at_least=own.is_at_least)
     doubt = f"; up to {bought.outcome.n_in_doubt:,} of them may be billed twice" if bought.outcome.n_in_doubt else ""
     sent = f"{own.n_asked:,} requests sent, {usd}{doubt}"
     if is_sure:

@@ -195,8 +195,10 @@ def record_run(lake: Lake, row: Mapping[str, object]) -> Path:
 
 
 def runs(lake: Lake) -> pl.DataFrame:
-    """Every run, oldest first."""
-    return read_files(lake.rows_files(RUNS), RUNS).sort("started_at", "benchmark")
+    """Every run, oldest first. Of unknown cost and requests sent it is "at least", also where an older row lacks that."""
+    is_unknown = pl.col("cost_usd").is_null() & (pl.col("n_asked") > 0)
+    found = read_files(lake.rows_files(RUNS), RUNS).sort("started_at", "benchmark")
+    return found.with_columns(is_at_least=pl.col("is_at_least") | is_unknown.fill_null(value=False))
 
 
 def first_made(lake: Lake) -> dict[str, datetime]:

@@ -150,7 +150,7 @@ def test_a_second_run_asks_nothing_and_publishes_nothing_new(home: Path, capsys:
     shutil.rmtree(mine)
     said = capsys.readouterr().out
     assert "unchanged" in said
-    assert "unless you name yours: --benchmark mine" in " ".join(said.split())
+    assert "unless you name one: --benchmark demo, --benchmark mine" in " ".join(said.split())
     assert current(home / "lake").publication_id == first
     last = runs(Lake(home / "lake")).row(-1, named=True)
     assert (last["n_asked"], last["n_cached"], last["outcome"]) == (0, last["n_requests"], "unchanged")

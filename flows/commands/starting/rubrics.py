@@ -57,7 +57,7 @@ def new(
         raise RubricError(f"{target} already exists; choose another id, or remove it")
     if target.resolve().is_relative_to(source.resolve()):
         raise RubricError(f"{target} is inside {source}, which it would be a copy of; choose another --folder")
-    declared = (source / DECLARATION).read_text(encoding="utf-8")
+    declared = (source / DECLARATION).read_text(encoding="utf-8-sig")
     line = re.compile(rf"""^([ \t]*(?:id|"id"|'id')[ \t]*=[ \t]*)(["']){source.resolve().name}\2""", re.MULTILINE)
     declared = line.sub(rf'\1"{name}"', declared, count=1)
     if tomllib.loads(declared)["id"] != name:
@@ -66,7 +66,8 @@ def new(
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         (target / DECLARATION).write_text(declared, encoding="utf-8")
     except OSError as error:
-        shutil.rmtree(target, ignore_errors=True)  # a half would stand in the way of the next try
+        if not isinstance(error, FileExistsError):  # another command's
+            shutil.rmtree(target, ignore_errors=True)  # a half would stand in the way of the next try
         raise InputError(f"{target} cannot be written: {error}") from error
     problems = lint(load_rubric(target))
     for problem in problems:

@@ -57,8 +57,8 @@ def renamed(
             mapped |= {name: wanted} if wanted != usual else {}
         elif name == "prompt" and prompt:
             raise SourceError(f"there is no column {prompt!r} for --prompt; {columns_told(columns, [prompt])}")
-        elif (at := _other_name(name, others, columns)) and not (at == "text" and "question" in columns):
-            mapped[name] = at  # beside a question, `text` is its answer, which is judged
+        elif at := _other_name(name, others, columns):
+            mapped[name] = at
     if "prompt" not in {*columns, *mapped} and "stem" in columns and not has_texts and _are_prompts(rows, "stem"):
         are_seeds = "seed" not in columns and _are_prompts_and_seeds(rows)
         mapped |= {"prompt": "stem_text", "seed": "stem_number"} if are_seeds else {"prompt": "stem"}
@@ -87,6 +87,8 @@ def picture_column(found: Mapping[str, set[str]], usual: str, image: str | None)
 
 def _other_name(name: str, others: Iterable[str], columns: Sequence[str]) -> str | None:
     plain = {re.sub(r"[-_ ]", "", column).casefold(): column for column in reversed(columns)}
+    if "question" in plain:
+        plain.pop("text", None)  # its answer, which is judged
     return next((plain[one] for one in (name, *others) if one in plain), None)
 
 

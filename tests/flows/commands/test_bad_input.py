@@ -204,6 +204,14 @@ def test_a_checkpoint_that_no_source_has_is_left_out_by_no_command(
     assert n_billed(judge_url) == n_before
 
 
+def test_a_checkpoint_whose_rows_cannot_be_read_is_there(salon: Callable[..., Said], benchmark: Callable[..., Path]) -> None:
+    file = benchmark(_rows(GOOD | {"model": "m"}), "m-1.jsonl")
+    (file.parent / "pictures" / "m-4.jsonl").write_text(_rows(GOOD | {"model": {"a": 1}}))
+    file.write_text(file.read_text().replace("m-1.jsonl", "m-{checkpoint}.jsonl").replace('model = "m"\n', "", 1))
+    said = salon("plan", file, "--checkpoints", "1,4")
+    assert (said.code, "model: expected a text" in said.out + said.err) == (0, True), said
+
+
 def test_unknown_options_and_commands_are_named(salon: Callable[..., Said]) -> None:
     assert (salon("run", "b.toml", "--fast").code, salon("publish").code) == (2, 2)
     said = salon("run", "none.toml")

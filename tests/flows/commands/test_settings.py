@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from flows.run.context import open_run
+from schemas.errors import InputError
 from tests.flows.flow_support import Said
 
 FILE = """\
@@ -82,6 +84,8 @@ def test_plan_refuses_what_a_run_could_not_use(file: Path, salon: Callable[..., 
 def test_a_budget_that_cannot_be_counted_is_refused(file: Path, salon: Callable[..., Said], value: str) -> None:
     option = salon("run", file, "--max-usd", value)
     assert (option.code, "--max-usd" in option.err) == (2, True), option
+    with pytest.raises(InputError, match="from 0 to"):
+        open_run(file, max_usd=float(value))  # a flow's parameter
     file.write_text(f"{FILE}[limits]\nmax_usd = {value}\n")
     key = salon("plan", file)
     assert (key.code, "limits.max_usd" in key.err) == (2, True), key

@@ -122,6 +122,12 @@ def _answers(folder: Path) -> None:
     )
 
 
+def _answers_in_capitals(folder: Path) -> None:
+    _pictures(folder)
+    told = enumerate(PROMPTS)
+    _lines(folder / "a.jsonl", [{"question": t, "Text": "Here you are.", "instruction": t, "image": f"{n}.png"} for n, t in told])
+
+
 def _with_texts(folder: Path) -> None:
     _pictures(folder, ("img 0", "img 1"))
     (folder / "img 0.txt").write_text("a red cup")
@@ -210,6 +216,10 @@ WORLDS: Mapping[str, tuple[Callable[[Path], None], dict[str, Any], int, str]] = 
         {"reader": "imagefolder", "path": "pics/{checkpoint}", "model": "pics", "columns": {"prompt": "stem"}},
         9,
         "alignment",
+    ),
+    "answers in capitals": (
+        _answers_in_capitals,
+        {"reader": "manifest", "path": "pics/a.jsonl", "columns": {"prompt": "instruction"}, "model": "pics"}, 3, "alignment",
     ),
     "answers to questions": (_answers, {"reader": "manifest", "path": "pics/answers.jsonl", "model": "pics"}, 3, "interleaved"),
     "models": (

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from flows.partitions.table import judge_digest
@@ -120,6 +121,8 @@ def test_what_backfills_cost_of_which_one_is_not_known_is_a_least(
     file.write_text("".join(line for line in priced.splitlines(keepends=True) if not line.startswith("price")))
     assert salon("backfill", file, "--checkpoints", "step-1").code == 0
     assert f"cost unknown in 1 backfill, {N_PROMPTS} requests sent" in " ".join(salon("backfill", file, "--list").out.split())
+    (row,) = (tmp_path / "lake" / "runs").glob("*.parquet")
+    pl.read_parquet(row).with_columns(is_at_least=pl.lit(value=False)).write_parquet(row)  # as an earlier version wrote it
     file.write_text(priced)
     assert salon("backfill", file, "--checkpoints", "step-2").code == 0
     cost = json.loads(salon("backfill", file, "--list", "--json").out)["backfills"]
