@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from rubrics.model import Dimension
 from rubrics.replies.doubts.flags import Flag, flag
 from rubrics.replies.items.answers import Answers, of_item, value_of
+from rubrics.replies.json_objects import objects_in
 from rubrics.replies.json_values import SCALE_KEYS, is_another_of_the_whole, rival_keys
 from rubrics.replies.labels import key_patterns, normal
 from rubrics.replies.numbers import BLANK
-from rubrics.replies.tolerant_json import Broken, Cut, Hopeless, ObjectReader, Pairs
+from rubrics.replies.tolerant_json import Bare, Broken, Cut, Hopeless, ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
 
 _N_LISTS_MAX = 100
@@ -65,9 +66,7 @@ def read_list(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]
     behind = islice(_OF_A_LINE.finditer(text, form.first), _N_LISTS_MAX)
     others = [*form.rivals, *(_entries(found["inside"]) for found in behind)]
     read += [said for one in others if _answers_each(said := _by_position(one, dimension, items))]
-    flags = [
-        found for key, value in form.pairs if "status" not in normal(key) and (found := flag(key, value))
-    ]  # an item's may fail
+    flags = [found for key, value in form.pairs if (found := flag(key, value))]
     return Listed(read[0] if all(one == read[0] for one in read) else ParseReason.AMBIGUOUS, form.first, form.last, flags)
 
 
@@ -83,9 +82,9 @@ def _json(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -
         return None
     is_bare, end = text[opening] == "[", max(text.rfind("]"), text.rfind("}")) + 1
     # The reader reads objects: a list is one's first value, and what is read of the words behind it may be others.
-    wrapped = f'{{"list": {text[opening:end]}}}' if is_bare else text[opening:end]
+    wrapped, keys = f'{{"list": {text[opening:end]}}}' if is_bare else text[opening:end], key_patterns((dimension,))[0]
     try:
-        root, root_end = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
+        root, root_end = ObjectReader(wrapped, keys).read(0)
     except (Broken, Cut, Hopeless):
         return None
     labels = {normal(label) for label in dimension.labels} | {"list", "answers", "scores"}
@@ -97,9 +96,25 @@ def _json(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -
     beside = [(normal(key), value) for key, value in root if isinstance(value, list) and normal(key) not in labels]
     against = [value for name, value in beside if is_bare or name in rivals or is_another_of_the_whole(name)]
     others = [found for one in against for found in [_by_id(one, items), *_named(one, labels, items)] if found]
+    objects, _ = objects_in(ObjectReader(text, keys), text, (dimension,))
+    if not is_bare:
+        ends_at = opening + root_end
+        behind = [pair for pairs, start, _ in objects if start >= ends_at for pair in pairs]
+        return _Form(lists, ends_at, ends_at, [pair for pair in (*root, *behind) if not _is_of_an_item(*pair)], others)
     closed = text.find("]", opening) + 1
-    ends_at = opening + root_end if not is_bare else end if "[" in text[opening + 1 : closed] else closed
-    return _Form(lists, ends_at, ends_at, () if is_bare else root, others)
+    ends_at = end if "[" in text[opening + 1 : closed] else closed
+    # What an entry says in words may be of its item: that it is not seen, that it fails.
+    entries = [pair for pairs, _, _ in objects for pair in pairs if _is_truth(pair[1]) or normal(pair[0]) in SCALE_KEYS]
+    return _Form(lists, ends_at, ends_at, entries, others)
+
+
+def _is_of_an_item(key: str, value: Any) -> bool:
+    """A verdict on the picture: items may be called failed together."""
+    return "status" in normal(key) and isinstance(value, str) and value.strip(BLANK).lower() in {"fail", "failed"}
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, Bare) and value.lower() in {"true", "false"})
 
 
 def _named(value: list[Any], labels: Collection[str], items: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Any] | None]:
