@@ -34,8 +34,9 @@ from flows.run.pipeline import run_pipeline
 from flows.run.since import changed_samples, differs_from_night, has_each, samples_differ
 from schemas.benchmark.file import Retry, Runner, load_benchmark
 from schemas.errors import GateBlockedError, ProviderError, SalonError, StoppedError
+from schemas.records import ModelChange
 from tasks.context import StageContext
-from tasks.judge.model_pin import ModelChange, adopt, model_changes
+from tasks.judge.model_pin import adopt, model_changes
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
 from tasks.publish.machine_tables import runs

@@ -211,3 +211,12 @@ class Plan:
     def n_requests(self) -> int:
         """Distinct requests."""
         return sum(part.n_requests for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A judge under whose name another model answers than on the night before."""
+
+    judge_model: str
+    before: str
+    now: str

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from tasks.judge.model_pin import ModelChange
+from schemas.records import ModelChange
 from tasks.lake.notes import drop_note, read_notes, write_note
 
 

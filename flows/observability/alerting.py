@@ -11,8 +11,8 @@ import polars as pl
 from cronsim import CronSim
 
 from flows.observability.terminal import format_cost, format_usd
+from schemas.records import ModelChange
 from schemas.statuses.cells import CellStatus, ComparisonKind, ComparisonVerdict, Total
-from tasks.judge.model_pin import ModelChange
 from tasks.judge.outcome import Outcome
 from tasks.publish.standings.wording import signed
 

@@ -24,8 +24,8 @@ from flows.observability.alerting import (
 from flows.observability.artifacts import events_of_night, tell_alerts
 from flows.observability.progress import RunSummary, current
 from schemas.errors import SalonError
+from schemas.records import ModelChange
 from tasks.context import StageContext
-from tasks.judge.model_pin import ModelChange
 from tasks.lake.notes import write_note
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from schemas.benchmark.judges import Judge
 from schemas.errors import JudgeChangedError
+from schemas.records import ModelChange
 from tasks.judge.provider.base import provider_of
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.statements import insert_where_absent
@@ -21,15 +22,6 @@ from tasks.ledger.tables import ANSWERING
 _IS_IT = (ANSWERING.c.plan_id == bindparam("of"), ANSWERING.c.judge_model == bindparam("judge"))
 _READ = select(ANSWERING.c.answered_model).where(*_IS_IT)
 _DELETE = delete(ANSWERING).where(*_IS_IT)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChange:
-    """A judge under whose name another model answers than on the night before."""
-
-    judge_model: str
-    before: str
-    now: str
 
 
 @dataclass(slots=True)

@@ -7,7 +7,8 @@ import pytest
 
 from schemas.benchmark.judges import Judge
 from schemas.errors import JudgeChangedError
-from tasks.judge.model_pin import ModelChange, ModelPin, adopt, hold, model_changes
+from schemas.records import ModelChange
+from tasks.judge.model_pin import ModelPin, adopt, hold, model_changes
 from tasks.ledger.ledger import Ledger
 from tasks.ledger.open_ledgers import opened
 

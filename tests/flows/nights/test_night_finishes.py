@@ -40,8 +40,8 @@ from schemas.errors import (
     StoppedError,
     StoreError,
 )
+from schemas.records import ModelChange
 from schemas.statuses.rows import ReplyStatus
-from tasks.judge.model_pin import ModelChange
 from tasks.judge.outcome import outage
 from tasks.lake.notes import write_note
 from tasks.ledger.mutex import mutex

@@ -21,7 +21,7 @@ from flows.commands.deploying import deploy as deploy_command
 from flows.observability import alerting
 from flows.observability.alerting import Alert, judge_changed, missed, night_failed, no_fresh_checkpoint
 from flows.observability.events import send
-from tasks.judge.model_pin import ModelChange
+from schemas.records import ModelChange
 from tests.support.servers.postgres import running_postgres, why_not
 from tests.support.servers.prefect_server import RunningPrefect, running_prefect, shown_by, tell_what_is_left
 
