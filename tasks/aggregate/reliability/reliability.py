@@ -67,7 +67,7 @@ def predicted(design: Design, variances: tuple[float, float, float | None]) -> t
 
 
 def _others(at_hand: Design, n_scores: int, *, has_repeats: bool) -> list[Design]:
-    """Designs of the cost at hand, as near as whole numbers allow, and of twice the cost in each direction."""
+    """Designs of the cost at hand, and of twice the cost in each direction, as near as whole numbers allow."""
     repeats = REPEATS if has_repeats else (at_hand.n_repeats,)
     same = {Design(round(n_scores / (n * r)), n, r) for n in IMAGES for r in repeats}
     n_prompts, n_images, n_repeats = at_hand
@@ -104,8 +104,8 @@ def reliability(rows: pl.DataFrame) -> pl.DataFrame:
 def designs(rows: pl.DataFrame) -> pl.DataFrame:
     """The DESIGNS table from scored() rows: predicted standard errors of the macro mean, at hand and for what could be bought.
 
-    Designs of the same cost, and of twice the cost in each direction. Without repeats the judge's noise is part of the images',
-    and no design with repeats is listed. Empty for dimensions whose components are unknown.
+    Designs of the same cost, and of about twice the cost in each direction. Without repeats the judge's noise is part of the
+    images', and no design with repeats is listed. Empty for dimensions whose components are unknown.
     """
     found = []
     for named, judged in _judged(rows):
