@@ -41,8 +41,8 @@ def told_of_settings() -> Iterator[None]:
         why = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told) or str(error)
         named = ", ".join(sorted(name for name in os.environ if name.startswith("PREFECT_"))) or "none of PREFECT_*"
         raise InputError(
-            f"Prefect's settings cannot be read: {why}. Correct it where it is set: in the environment ({named}), a prefect.toml "
-            "or pyproject.toml of this folder, or the profile (prefect config view)"
+            f"Prefect's settings cannot be read: {why}. Correct it where it is set: in the environment ({named}), a .env, "
+            "prefect.toml or pyproject.toml of this folder, or the profile (~/.prefect/profiles.toml)"
         ) from error
 
 

@@ -37,7 +37,10 @@ def deploy(
     take_over: TakeOver = False,
 ) -> int:
     """Set up a benchmark's nightly and backfill on the Prefect server named by PREFECT_API_URL. Run it again after a change."""
-    from flows.serving import deploying
+    from flows.prefect_server import told_of_settings
+
+    with told_of_settings():
+        from flows.serving import deploying
 
     deployed = deploying.deploy(file, deploying.DeployOptions(pool, file_at_worker, image, with_automations, take_over))
     console = result_console()

@@ -73,7 +73,10 @@ def worker(
     healthcheck: Annotated[bool, typer.Option("--healthcheck", help="Answer GET /health on port 8080.")] = False,
 ) -> int:
     """Run a Prefect worker that lets its runs drain when it is stopped: they store what was sent and send no more."""
-    from flows.serving.deploying import named_server
+    from flows.prefect_server import told_of_settings
+
+    with told_of_settings():
+        from flows.serving.deploying import named_server
 
     named_server()
     _heed_signals()
@@ -155,9 +158,12 @@ def _demo(local: LocalServer) -> Path:
 
 
 def _deploy(file: Path, login: local_login.Login) -> list[str]:
-    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+    from flows.prefect_server import told_of_settings
 
-    from flows.serving import deploying
+    with told_of_settings():
+        from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+        from flows.serving import deploying
 
     ours = {PREFECT_API_URL: f"{login.url}/api", PREFECT_API_AUTH_STRING: login.words}
     with temporary_settings(ours):  # whatever server the user's own profile names

@@ -127,21 +127,24 @@ def test_another_encoding_shows_what_it_can(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("command", "name", "value", "told"),
     [
-        ("PREFECT_API_REQUEST_TIMEOUT", "ten", "request_timeout: Input should be a valid number"),
-        ("PREFECT_API_URL", "http://[::1", "Invalid IPv6 URL"),
-        ("", "", "prefect.toml"),
+        ("doctor", "PREFECT_API_REQUEST_TIMEOUT", "ten", "request_timeout: Input should be a valid number"),
+        ("worker", "PREFECT_API_REQUEST_TIMEOUT", "ten", "request_timeout: Input should be a valid number"),
+        ("deploy", "PREFECT_API_REQUEST_TIMEOUT", "ten", "request_timeout: Input should be a valid number"),
+        ("doctor", "PREFECT_API_URL", "http://[::1", "Invalid IPv6 URL"),
+        ("doctor", "", "", "from prefect.toml: invalid TOML"),
     ],
 )
 def test_a_setting_of_prefect_that_is_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str, told: str
 ) -> None:
     if name:
         monkeypatch.setenv(name, value)
     else:
         (tmp_path / "prefect.toml").write_text("[")
-    ended = _salon(tmp_path, "doctor")
+    (tmp_path / "b.toml").touch()
+    ended = _salon(tmp_path, command, *(["b.toml"] if command == "deploy" else []))
     assert (ended.returncode, "internal error" in ended.stderr) == (2, False), ended.stderr
     sentence = ended.stderr.splitlines()[-1]
     assert told in sentence
