@@ -185,7 +185,7 @@ def _planned(run: StageContext, name: str, is_retrying: bool, asked_before: Requ
     quiet = quiet.having(plan_id=plan.plan_id)
     with opened(run.ledger_url) as ledger:
         if is_retrying:
-            forget_rejected(quiet, asked_parts(quiet, plan.parts), ledger, set())
+            forget_rejected(quiet, asked_parts(quiet, plan.parts), ledger)
         rows = forecasts(quiet, plan, ledger)
     planned = PlannedCheckpoint(name, dataset, plan, rows, partitions_now(quiet, plan, rows))
     if not planned.n_to_ask or planned.mixed:

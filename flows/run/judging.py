@@ -159,9 +159,12 @@ def _take_back(run: RunContext, ledger: Ledger) -> bool:
 
 
 def _retry_rejected(run: RunContext, parts: Sequence[PlannedPart], retried: set[str]) -> None:
+    by_name = {f"{run.ids.plan_id} {part.index}": part for part in parts}
+    fresh = [part for name, part in by_name.items() if name not in retried]
     with opened(run.ledger_url) as ledger:
         restore(run.lake, ledger)  # before, so that no snapshot gives back what is forgotten here
-        run.reporter.say(f"{forget_rejected(run, parts, ledger, retried):,} rejected requests are asked again")
+        run.reporter.say(f"{forget_rejected(run, fresh, ledger):,} rejected requests are asked again")
+    retried |= by_name.keys()
 
 
 def _parts_to_ask(run: RunContext, every: list[PlannedPart]) -> list[PlannedPart]:

@@ -94,20 +94,19 @@ def parts_to_ask(context: StageContext, parts: Sequence[PlannedPart], ledger: Le
     for some in grouped(parts):
         check_not_stopped()
         keys = [context.request_keys(part) for part in some]
-        known, due = ledger.known(every := pl.concat(keys)), ledger.reasks_due(every)
+        every = pl.concat(keys)
+        known, due = ledger.known(every), ledger.reasks_due(every)
         is_open = [not (known.issuperset(mine) and due.isdisjoint(mine)) for mine in keys]
         found += [part for part, is_to_ask in zip(some, is_open, strict=True) if is_to_ask]
     return found
 
 
-def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger, seen: set[str]) -> int:
-    """Take back the rejections of the parts that are not `seen` yet, and then are; how many. They are asked again."""
+def forget_rejected(context: StageContext, parts: Sequence[PlannedPart], ledger: Ledger) -> int:
+    """Take back the rejections among the replies to these parts; how many. They are asked again."""
     n_forgotten = 0
     for part in parts:
         check_not_stopped()
-        if (name := f"{context.ids.plan_id} {part.index}") not in seen:
-            n_forgotten += ledger.forget_rejected_now(context.request_keys(part))
-            seen.add(name)
+        n_forgotten += ledger.forget_rejected_now(context.request_keys(part))
     return n_forgotten
 
 
