@@ -13,7 +13,7 @@ from rubrics.replies.items.answers import Answers, of_item, value_of
 from rubrics.replies.json_objects import objects_in
 from rubrics.replies.json_values import SCALE_KEYS, is_another_of_the_whole, rival_keys
 from rubrics.replies.labels import key_patterns, normal
-from rubrics.replies.numbers import BLANK
+from rubrics.replies.numbers import BLANK, DIGITS
 from rubrics.replies.tolerant_json import Bare, Broken, Cut, Hopeless, ObjectReader, Pairs
 from schemas.statuses.rows import ParseReason
 
@@ -29,7 +29,6 @@ _OF_A_LINE = re.compile(
     r"\[(?P<inside>[^\[\]\n]{1,2000}+)\][ \t*`}.]*+$",
     re.MULTILINE,
 )
-_NUMBER = re.compile(r"[0-9]++(?:\.[0-9]++)?+")
 
 
 class Listed(NamedTuple):
@@ -82,30 +81,34 @@ def _json(text: str, dimension: Dimension, items: Sequence[Mapping[str, Any]]) -
         return None
     is_bare, end = text[opening] == "[", max(text.rfind("]"), text.rfind("}")) + 1
     # The reader reads objects: a list is one's first value, and what is read of the words behind it may be others.
-    wrapped, keys = f'{{"list": {text[opening:end]}}}' if is_bare else text[opening:end], key_patterns((dimension,))[0]
+    wrapped = f'{{"list": {text[opening:end]}}}' if is_bare else text[opening:end]
     try:
-        root, root_end = ObjectReader(wrapped, keys).read(0)
+        root, root_end = ObjectReader(wrapped, key_patterns((dimension,))[0]).read(0)
     except (Broken, Cut, Hopeless):
         return None
     labels = {normal(label) for label in dimension.labels} | {"list", "answers", "scores"}
-    by_label = [value for key, value in root if normal(key) in labels and isinstance(value, list)]
-    lists = [one for one in (_by_id(value, items) for value in [*by_label, root]) if one]
+    lists = [one for one in [*_named(root, labels, items), _by_id(root, items)] if one]
     if not lists:
         return None
     rivals = rival_keys((dimension,))
     beside = [(normal(key), value) for key, value in root if isinstance(value, list) and normal(key) not in labels]
     against = [value for name, value in beside if is_bare or name in rivals or is_another_of_the_whole(name)]
     others = [found for one in against for found in [_by_id(one, items), *_named(one, labels, items)] if found]
-    objects, _ = objects_in(ObjectReader(text, keys), text, (dimension,))
     if not is_bare:
         ends_at = opening + root_end
-        behind = [pair for pairs, start, _ in objects if start >= ends_at for pair in pairs]
+        behind = _pairs_of_objects(text[ends_at:], dimension)
         return _Form(lists, ends_at, ends_at, [pair for pair in (*root, *behind) if not _is_of_an_item(*pair)], others)
     closed = text.find("]", opening) + 1
     ends_at = end if "[" in text[opening + 1 : closed] else closed
     # What an entry says in words may be of its item: that it is not seen, that it fails.
-    entries = [pair for pairs, _, _ in objects for pair in pairs if _is_truth(pair[1]) or normal(pair[0]) in SCALE_KEYS]
+    entries = [pair for pair in _pairs_of_objects(text, dimension) if _is_truth(pair[1]) or normal(pair[0]) in SCALE_KEYS]
     return _Form(lists, ends_at, ends_at, entries, others)
+
+
+def _pairs_of_objects(text: str, dimension: Dimension) -> list[tuple[str, Any]]:
+    """What the outermost objects of a text say."""
+    objects, _ = objects_in(ObjectReader(text, key_patterns((dimension,))[0]), text, (dimension,))
+    return [pair for pairs, _, _ in objects for pair in pairs]
 
 
 def _is_of_an_item(key: str, value: Any) -> bool:
@@ -127,7 +130,7 @@ def _is_other_end(key: str, value: Any, dimension: Dimension, n_items: int) -> b
     """Whether a key such as `max` says another end than an item's or that of all items' sum."""
     if normal(key) not in SCALE_KEYS or not isinstance(value, str) or len(value) > _N_STATED_MAX:
         return False
-    numbers = [float(found) for found in _NUMBER.findall(value)]
+    numbers = [float(found) for found in DIGITS.findall(value)]
     return bool(numbers) and max(numbers) not in (dimension.maximum, n_items * dimension.maximum)
 
 

@@ -53,7 +53,7 @@ def read_together(
     if isinstance(listed.answers, ParseReason):
         is_without_answer = listed.answers in WITHOUT_ANSWER
         return Unreadable(reason or (declined(answer) if is_without_answer else None) or listed.answers)
-    reason = reason or _doubt(told, listed, listed.answers, _asked(dimension, items), is_list=is_list)
+    reason = reason or _doubt(told, listed, listed.answers, dimension, items, is_list=is_list)
     return Unreadable(reason) if reason else _named(listed.answers, items)
 
 
@@ -78,18 +78,29 @@ def _numbered(dimension: Dimension, n: int) -> tuple[Dimension, ...]:
 
 
 def _doubt(
-    told: Told, listed: Listed, answers: Sequence[Value], asked: Sequence[Dimension], *, is_list: bool
+    told: Told,
+    listed: Listed,
+    answers: Sequence[Value],
+    dimension: Dimension,
+    items: Sequence[Mapping[str, Any]],
+    *,
+    is_list: bool,
 ) -> ParseReason | None:
     """Why what is said beside the answers makes them none, asked once for all of them.
 
     Of lines nothing is asked but the scale: the next line's number would be another number. Nor of words: the next item's is.
     """
-    numeric = tuple(one for one in asked if not one.answers)
     n_off = sum(value is ParseReason.OUT_OF_RANGE for value in answers)
-    if n_off and 2 * n_off >= len(answers):  # the others may be on the scale by chance
-        return ParseReason.SCALE_MISMATCH if states_a_scale(told, numeric) else ParseReason.OUT_OF_RANGE
-    scores = {one.key: as_score(value) for one, value in zip(asked, answers, strict=True) if isinstance(value, Decimal)}
-    of_numbers = tuple(one for one in numeric if one.key in scores)
-    if not is_list or not of_numbers:
+    is_off = n_off > 0 and 2 * n_off >= len(answers)  # the others may be on the scale by chance
+    if not (is_off or is_list):
         return None
-    return doubt(told, {one.key: scores[one.key] for one in of_numbers}, of_numbers, {"": (0, listed.first)}, listed.last)
+    asked = _asked(dimension, items)
+    if is_off:
+        is_said = states_a_scale(told, tuple(one for one in asked if not one.answers))
+        return ParseReason.SCALE_MISMATCH if is_said else ParseReason.OUT_OF_RANGE
+    said = zip(asked, answers, strict=True)
+    scores = {one: as_score(value) for one, value in said if isinstance(value, Decimal) and not one.answers}
+    if not scores:
+        return None
+    by_key = {one.key: score for one, score in scores.items()}
+    return doubt(told, by_key, tuple(scores), {"": (0, listed.first)}, listed.last)
