@@ -39,7 +39,7 @@ from tasks.context import StageContext
 from tasks.judge.model_pin import adopt, model_changes
 from tasks.ledger.mutex import mutex
 from tasks.ledger.open_ledgers import opened
-from tasks.publish.machine_tables import runs
+from tasks.publish.machine_tables import cost_of, runs
 from tasks.publish.standings.pair_boards import n_rates
 from tasks.stopping import heeding_sigterm
 
@@ -163,8 +163,8 @@ def _bought(run: StageContext) -> str:
     mine = rows.filter(benchmark=run.benchmark.name, run_date=run.run_date, asked_by="nightly")
     if mine.height < 2:
         return ""
-    costs = mine["cost_usd"].drop_nulls().to_list()
-    usd = format_cost(sum(costs) if costs else None, is_at_least=mine["is_at_least"].any())
+    cost_usd, is_at_least = cost_of(mine)
+    usd = format_cost(cost_usd, is_at_least=is_at_least)
     n_sent = mine["n_asked"].sum()
     return f"{mine.height} runs of the night of {run.run_date} ended, together: {n_sent:,} requests sent, {usd}."
 

@@ -201,6 +201,12 @@ def runs(lake: Lake) -> pl.DataFrame:
     return found.with_columns(is_at_least=pl.col("is_at_least") | is_unknown.fill_null(value=False))
 
 
+def cost_of(rows: pl.DataFrame) -> tuple[float | None, bool]:
+    """What rows of runs() cost together in USD, None where it is known of none, and whether more may have been billed."""
+    costs = rows["cost_usd"].drop_nulls()
+    return None if costs.is_empty() else float(costs.sum()), bool(rows["is_at_least"].any())
+
+
 def first_made(lake: Lake) -> dict[str, datetime]:
     """When (UTC) the first run ended that made or found each publication: it holds no time itself."""
     first = runs(lake).drop_nulls("publication_id").group_by("publication_id").agg(pl.col("finished_at").min())

@@ -10,6 +10,7 @@ from rich.text import Text
 from flows.observability.terminal import Console, format_cost, name_of
 from flows.partitions.table import PartitionState
 from schemas.metrics import natural_key
+from tasks.publish.machine_tables import cost_of
 from tasks.publish.report.partitions import in_sight
 
 WIDE = 160  # columns of a table that goes to a file or a pipe
@@ -84,9 +85,8 @@ def print_cost(console: Console, runs: pl.DataFrame, benchmark: str) -> None:
 
 def _cost(runs: pl.DataFrame, benchmark: str) -> dict[str, Any]:
     mine = runs.filter(benchmark=benchmark, asked_by="backfill")
-    costs = mine["cost_usd"].drop_nulls()
-    usd = None if costs.is_empty() else costs.sum()
-    return {"n": mine.height, "n_asked": mine["n_asked"].sum(), "cost_usd": usd, "is_at_least": mine["is_at_least"].any()}
+    cost_usd, is_at_least = cost_of(mine)
+    return {"n": mine.height, "n_asked": mine["n_asked"].sum(), "cost_usd": cost_usd, "is_at_least": is_at_least}
 
 
 def _cut(said: str) -> str:
