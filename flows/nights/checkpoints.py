@@ -50,9 +50,11 @@ def find_checkpoints(
     if not found and not unreadable:
         raise no_rows(benchmark, source_name(benchmark.sources[0], 0))
     days = days_of(run)
-    by_path = _named_by_paths(run) if named else ()  # reading those says why they have no rows
-    readable = [name for name in named if name not in by_path and name.rpartition("/")[2] not in (unreadable or ())]
-    _check_there(readable, [Checkpoint(*key) for key in oldest_first(found, days)])
+    if named:
+        there = [Checkpoint(*key) for key in oldest_first(found, days)]
+        lost = [name for name in _unknown(named, there) if name.rpartition("/")[2] not in (unreadable or ())]
+        by_path = _named_by_paths(run) if lost else ()  # reading those says why they have no rows
+        _check_there([name for name in lost if name not in by_path], there)
     if benchmark.nightly.checkpoints is not None:
         found = {key: days[key] for key in found if key in days}
     return [Checkpoint(*key, found[key]) for key in oldest_first(found, days)]
@@ -160,9 +162,12 @@ def chosen(checkpoints: Sequence[Checkpoint], names: Collection[str] | None, sin
     return found
 
 
+def _unknown(names: Collection[str], checkpoints: Sequence[Checkpoint]) -> list[str]:
+    return [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
+
+
 def _check_there(names: Collection[str], checkpoints: Sequence[Checkpoint]) -> None:
-    unknown = [name for name in names if not any(name in (one.checkpoint, one.name) for one in checkpoints)]
-    if unknown:
+    if unknown := _unknown(names, checkpoints):
         raise InputError(f"checkpoint {', '.join(unknown)} does not exist; available: {_names(checkpoints)}")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -112,7 +113,7 @@ def _category(rubric: Rubric, category: object, number: int) -> str:
 def _check_items(items: object, number: int) -> None:
     """Answers are printed by the items' ids: two of one id would be one."""
     ids = [str(item.get("id", "")) for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
-    if twice := [id_ for id_ in ids if ids.count(id_) > 1]:
+    if twice := [id_ for id_, n in Counter(ids).items() if n > 1]:
         raise InputError(f'line {number}: two "items" have the id {twice[0]!r}; give each another')
 
 

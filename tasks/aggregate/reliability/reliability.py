@@ -48,12 +48,12 @@ def designs_of(
     """
     weight = float(np.sum(n_prompts.sum() / n_prompts)) / len(n_prompts) ** 2  # 1 where all categories are of one size
     whole = Design(at_hand.n_prompts, max(1, round(at_hand.n_images)), max(1, round(at_hand.n_repeats)))
-    for design in [whole, *_others(whole, n_scores, has_repeats=variances[2] is not None)]:
-        claims, trends = predicted(at_hand if design == whole else design, variances)
-        n_judgements = n_scores if design == whole else math.prod(design)
+    others = _others(whole, n_scores, has_repeats=variances[2] is not None)
+    for design, exact, n_judgements in [(whole, at_hand, n_scores), *((one, one, math.prod(one)) for one in others)]:
+        claims, trends = predicted(exact, variances)
         yield {
             "n_prompts": design.n_prompts, "n_images_per_prompt": design.n_images, "n_repeats": design.n_repeats,
-            "n_judgements": n_judgements, "cost_ratio": n_judgements / n_scores, "is_at_hand": design == whole,
+            "n_judgements": n_judgements, "cost_ratio": n_judgements / n_scores, "is_at_hand": exact is at_hand,
             "se_prompts_like_these": claims * math.sqrt(weight), "se_these_prompts": trends * math.sqrt(weight),
         }  # fmt: skip
 
